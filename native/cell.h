@@ -1,4 +1,4 @@
-// Decisions on one cell. The counterpart of src/algorithms/sliding-window.ts, which explains the protocol and
+// Decisions on one cell. The counterpart of src/algorithms/window/sliding-window.ts, which explains the protocol and
 // why its steps have this order. Both run on the same words at the same time. Change both files together.
 #pragma once
 
@@ -149,7 +149,7 @@ class Cells : public SummedCells<Cells<Sums>> {
     return false;
   }
 
-  // Refund marks: src/algorithms/refund-marks.ts explains them. Only TypeScript refunds by key.
+  // Refund marks: src/algorithms/window/refund-marks.ts explains them. Only TypeScript refunds by key.
 
   /**
    * Charges a sunk bucket of the present lap. If this thread is alone, it also turns the mark to 1. Returns

@@ -1,4 +1,4 @@
-// Compares the tick of a cell with a reading of the clock. The counterpart of src/algorithms/cell-time.ts, which
+// Compares the tick of a cell with a reading of the clock. The counterpart of src/algorithms/word/cell-time.ts, which
 // explains it.
 #pragma once
 

@@ -1,5 +1,5 @@
 // Figures that are computed from a cell's buckets and never written to them. The counterpart of
-// src/algorithms/estimates.ts. Each figure is a snapshot, which other threads may outdate.
+// src/algorithms/window/estimates.ts. Each figure is a snapshot, which other threads may outdate.
 #pragma once
 
 #include "cell.h"
@@ -35,7 +35,7 @@ class Estimates {
 
   /**
    * All figures of the last decision of `cells`, an admission or a refusal of `cost` units that was not by a
-   * block. If the cell has changed since, they are bounds, as in src/engines/decision-estimates.ts. A figure
+   * block. If the cell has changed since, they are bounds, as in src/engines/inline/decision-estimates.ts. A figure
    * is NaN if the times are too far apart for this class.
    */
   Figures figures(size_t way, bool isAdmitted, Word cost, Word limit, const Reading& reading) {
@@ -115,7 +115,7 @@ class Estimates {
     double ms = 0;
   };
 
-  /** Several figures from one view of the cell, as in src/algorithms/estimates.ts. */
+  /** Several figures from one view of the cell, as in src/algorithms/window/estimates.ts. */
   struct Foresight {
     uint64_t used;
     double fitsMs;

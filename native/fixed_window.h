@@ -1,4 +1,4 @@
-// Counts in windows that follow each other. The counterpart of src/algorithms/fixed-window.ts.
+// Counts in windows that follow each other. The counterpart of src/algorithms/word/fixed-window.ts.
 #pragma once
 
 #include "word_cells.h"

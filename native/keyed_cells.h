@@ -20,7 +20,7 @@ struct Name {
 struct Decided {
   /** The cell's tick. An admitted cost was charged in it. */
   Word tick;
-  /** The stamp of the charge (src/algorithms/refund-marks.ts), which only a window of buckets has. */
+  /** The stamp of the charge (src/algorithms/window/refund-marks.ts), which only a window of buckets has. */
   Word stamp;
   /** The admission word. Estimates compare it to see whether the cell has changed since. */
   Word adm;

@@ -1,4 +1,4 @@
-// Decisions on a log of a key's last units. The counterpart of src/algorithms/sliding-log.ts, which explains the
+// Decisions on a log of a key's last units. The counterpart of src/algorithms/log/sliding-log.ts, which explains the
 // protocol and why its steps have this order. Both run on the same words at the same time. Change both files
 // together.
 #pragma once

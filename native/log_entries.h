@@ -1,4 +1,4 @@
-// The entries of a sliding log. The counterpart of src/algorithms/log-entries.ts and log-entry.ts. An entry is
+// The entries of a sliding log. The counterpart of src/algorithms/log/log-entries.ts and log-entry.ts. An entry is
 // found by its index in the arena.
 #pragma once
 

@@ -1,4 +1,4 @@
-// Figures of a log. The counterpart of src/algorithms/log-estimates.ts. Each is a snapshot, which other threads may
+// Figures of a log. The counterpart of src/algorithms/log/log-estimates.ts. Each is a snapshot, which other threads may
 // outdate.
 #pragma once
 

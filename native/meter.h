@@ -1,4 +1,4 @@
-// The words of a cell whose counts are all in its admission word: the counterpart of src/algorithms/meter.ts.
+// The words of a cell whose counts are all in its admission word: the counterpart of src/algorithms/word/meter.ts.
 #pragma once
 
 #include "shape.h"

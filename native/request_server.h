@@ -1,6 +1,6 @@
 // Serves the requests that another thread has written to a ring. src/memory/request-ring.ts has the layout of
-// the ring, src/engines/ring-transport.ts its protocol. This class replies to CHECK requests that are
-// admitted. It stops at every other request, which src/engines/worker.ts serves. It prefetches the cache
+// the ring, src/engines/pool/ring-transport.ts its protocol. This class replies to CHECK requests that are
+// admitted. It stops at every other request, which src/engines/pool/worker.ts serves. It prefetches the cache
 // lines of a group of requests.
 #pragma once
 

@@ -1,4 +1,4 @@
-// The ring of buckets of a cell, and the cell's tick. The counterpart of src/algorithms/ring.ts, which
+// The ring of buckets of a cell, and the cell's tick. The counterpart of src/algorithms/window/ring.ts, which
 // explains both.
 #pragma once
 

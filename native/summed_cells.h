@@ -1,5 +1,5 @@
 // The part of the protocol that does not depend on how a cell counts its units: in buckets (cell.h), or each for
-// itself (log_cells.h). The counterpart of src/algorithms/summed-cells.ts.
+// itself (log_cells.h). The counterpart of src/algorithms/window/summed-cells.ts.
 #pragma once
 
 #include "keyed_cells.h"

@@ -1,4 +1,4 @@
-// The generic cell rate algorithm. The counterpart of src/algorithms/token-bucket.ts, which explains it. Each
+// The generic cell rate algorithm. The counterpart of src/algorithms/word/token-bucket.ts, which explains it. Each
 // number here is a whole number that 64 bits hold, or computed from doubles by the steps of TypeScript.
 #pragma once
 

@@ -1,5 +1,5 @@
 // Decisions on a cell whose counts are all in its admission word. The counterpart of
-// src/algorithms/word-cells.ts, which explains the protocol and why its steps have this order. Both run on the
+// src/algorithms/word/word-cells.ts, which explains the protocol and why its steps have this order. Both run on the
 // same words at the same time. Change both files together. TypeScript refunds, penalizes, blocks, and inserts
 // keys.
 #pragma once

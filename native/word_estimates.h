@@ -1,5 +1,5 @@
 // Figures of a cell whose counts are all in its admission word. The counterpart of
-// src/algorithms/word-estimates.ts. The two words of a decision say all that its figures need, so these are
+// src/algorithms/word/word-estimates.ts. The two words of a decision say all that its figures need, so these are
 // those of the moment of the decision, whatever other threads do.
 #pragma once
 

@@ -1,9 +1,25 @@
-export type { AsyncLimiter } from './async-limiter.js'
-export type { AsyncLimiterGroup } from './async-limiter-group.js'
-export { type AttachOptions, attachLimiter } from './attach-limiter.js'
+export type { AsyncLimiter } from './api/async-limiter.js'
+export type { AsyncLimiterGroup } from './api/async-limiter-group.js'
+export type {
+  CallOptions,
+  CheckManyOptions,
+  CheckOptions,
+  LimiterRule,
+  RuleChange,
+  UsageOptions,
+  WaitOptions,
+} from './api/call-options.js'
+export type { Limiter, LimiterStats } from './api/limiter.js'
+export type {
+  GroupKeys,
+  GroupOptions,
+  GroupWaitOptions,
+  LimiterGroup,
+} from './api/limiter-group.js'
+export type { PoolOptions } from './api/pool-options.js'
+export type { AsyncReservation, Reservation } from './api/reservation.js'
 export type { ConfigStore } from './config/config-store.js'
 export type { Policy } from './config/policy.js'
-export type { ConfigCacheOptions, ConfigLimiterOptions, ConfigOptions } from './config-options.js'
 export { type Clock, type ManualClock, manualClock } from './core/clock.js'
 export type { ConfigStatistics } from './core/config-statistics.js'
 export type { Decision, DecisionFields, RuleDecision, ShadowDecision } from './core/decision.js'
@@ -16,6 +32,7 @@ export type { Signal } from './core/on-abort.js'
 export type { AlgorithmChoice, AlgorithmName, Alignment, Edge } from './core/rule-algorithms.js'
 export type { RuleOptions } from './core/rule-options.js'
 export type { Size } from './core/sizes.js'
+export { type AttachOptions, attachLimiter } from './create/attach-limiter.js'
 export {
   createLimiter,
   type EngineChoice,
@@ -28,28 +45,11 @@ export {
   type RulesEngineOptions,
   type RulesLimiterOptions,
   type TableOptions,
-} from './create.js'
-export type { BatchDecision, Costs } from './engines/batch.js'
+} from './create/create.js'
+export type { BatchDecision, Costs } from './engines/inline/batch.js'
 export type { FilePlace, SharedLimiter, SharedPolicies } from './engines/share.js'
-export { type GroupMembers, type GroupOf, group } from './group.js'
-export type { Limiter, LimiterStats } from './limiter.js'
-export type {
-  GroupKeys,
-  GroupOptions,
-  GroupWaitOptions,
-  LimiterGroup,
-} from './limiter-group.js'
-export type {
-  CallOptions,
-  CheckManyOptions,
-  CheckOptions,
-  LimiterRule,
-  RuleChange,
-  UsageOptions,
-  WaitOptions,
-} from './limiter-options.js'
+export { type GroupMembers, type GroupOf, group } from './groups/group.js'
 export type { Key, KeyHandle, PackedKeys } from './memory/keys.js'
 export type { OnFull } from './memory/layout.js'
-export type { PoolOptions } from './pool-options.js'
-export type { AsyncReservation, Reservation } from './reservation.js'
+export type { ConfigCacheOptions, ConfigLimiterOptions, ConfigOptions } from './policies/options.js'
 export type { ClockSample } from './shared-file/agreement.js'

@@ -1,6 +1,5 @@
 // Exports for the package millrace-cli, which depends on this exact version: any release may change them.
 
-export { attachPool } from './attach-limiter.js'
 export { checkPolicy, checkPolicyRule, parsePolicy } from './config/policy.js'
 export { candidatesOf, checkPolicyKey } from './config/policy-keys.js'
 export { monotonicClock } from './core/clock.js'
@@ -10,3 +9,4 @@ export { meantBy } from './core/option-names.js'
 export { checkRule } from './core/rule.js'
 export { ALGORITHM_OPTIONS } from './core/rule-algorithms.js'
 export { RULE_OPTIONS } from './core/rule-options.js'
+export { attachPool } from './create/attach-limiter.js'

@@ -1,5 +1,5 @@
 import { Worker } from 'node:worker_threads'
-import { RingClient } from '#millrace/engines/ring-client.js'
+import { RingClient } from '#millrace/engines/pool/ring-client.js'
 import { type Benchmark, type Contender, figureOf } from '../benchmark.js'
 import { LOOP_UNITS, timeInFlight } from '../in-flight.js'
 import { type Transport, TransportClient } from '../transport/client.js'

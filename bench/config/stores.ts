@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { lmdbConfig, type Policy, type PolicyEntry, type SyncConfigStore } from 'millrace/config/lmdb'
 import { shardedConfig } from 'millrace/config/sharded'
-import { checkShards, ShardList } from '#millrace/config/shard-lists.js'
+import { checkShards, ShardList } from '#millrace/config/stores/sharded/shard-lists.js'
 import { random } from '../../test/algorithms/random.js'
 
 /** The entries of a call of `putMany`. */

@@ -3,7 +3,7 @@
  * repeats the words of the request three times; nothing is decided.
  */
 
-import type { RingMemory } from '#millrace/engines/ring-transport.js'
+import type { RingMemory } from '#millrace/engines/pool/ring-transport.js'
 import { requestOf } from '#millrace/memory/request-ring.js'
 
 export const REQUEST_WORDS = 4

@@ -1,7 +1,7 @@
 /** The worker of the case `transport`: a server on the memory of one of the two transports. */
 import { workerData } from 'node:worker_threads'
-import { RingServer } from '#millrace/engines/ring-server.js'
-import { RingMemory } from '#millrace/engines/ring-transport.js'
+import { RingServer } from '#millrace/engines/pool/ring-server.js'
+import { RingMemory } from '#millrace/engines/pool/ring-transport.js'
 import { echoInSlot } from './echo.js'
 import { type RingBuffersMemory, serveRingBuffers } from './ring-buffers.js'
 

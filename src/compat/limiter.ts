@@ -1,6 +1,6 @@
 /** In place of the package limiter 4. */
-import { checkObject } from '../checks.js'
-import type { Limiter } from '../limiter.js'
+import { checkObject } from '../api/checks.js'
+import type { Limiter } from '../api/limiter.js'
 import { Fifo, sleep } from './fifo.js'
 import { checkTokens, type Interval, nowMs, TokenBucket } from './token-bucket.js'
 

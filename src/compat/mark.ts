@@ -1,7 +1,7 @@
+import type { Limiter } from '../api/limiter.js'
 import type { Clock } from '../core/clock.js'
 import { millisecondsAs } from '../core/duration.js'
-import { createLimiter } from '../create.js'
-import type { Limiter } from '../limiter.js'
+import { createLimiter } from '../create/create.js'
 
 /**
  * Marks keys for exactly so many milliseconds: a log of one unit for each key. More than 37 hours are counted in

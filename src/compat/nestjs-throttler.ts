@@ -1,5 +1,5 @@
 /** In place of the storage in memory of @nestjs/throttler 6. */
-import { checkOptions } from '../checks.js'
+import { checkOptions } from '../api/checks.js'
 import { keyOf } from './keys.js'
 import { Mark } from './mark.js'
 import type { CompatOptions } from './options.js'

@@ -1,4 +1,4 @@
-import { checkOptions } from '../checks.js'
+import { checkOptions } from '../api/checks.js'
 import { MillraceError } from '../core/errors.js'
 import { MOST_IN_LOG } from '../core/rule-algorithms.js'
 

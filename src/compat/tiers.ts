@@ -1,7 +1,7 @@
+import type { Limiter } from '../api/limiter.js'
 import type { Clock } from '../core/clock.js'
 import { millisecondsAs } from '../core/duration.js'
-import { createLimiter } from '../create.js'
-import type { Limiter } from '../limiter.js'
+import { createLimiter } from '../create/create.js'
 import { MOST_HITS } from './counts.js'
 import { Mark } from './mark.js'
 

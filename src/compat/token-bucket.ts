@@ -1,4 +1,4 @@
-import { checkObject } from '../checks.js'
+import { checkObject } from '../api/checks.js'
 import { Fifo, sleep } from './fifo.js'
 import { WallClock } from './wall-clock.js'
 

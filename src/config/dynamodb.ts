@@ -8,8 +8,10 @@ import {
   UpdateItemCommand,
 } from '@aws-sdk/client-dynamodb'
 import { DocumentStore, type Listed, type RawDocument } from './document-store.js'
-import { DynamoCalls, isNamed } from './dynamodb-calls.js'
-import { countInIndex, keysInIndex, listAttributesOf } from './dynamodb-index.js'
+import type { PolicyDocument } from './policy.js'
+import { Smallest } from './smallest.js'
+import { DynamoCalls, isNamed } from './stores/dynamodb/dynamodb-calls.js'
+import { countInIndex, keysInIndex, listAttributesOf } from './stores/dynamodb/dynamodb-index.js'
 import {
   attributesOf,
   type Condition,
@@ -18,11 +20,13 @@ import {
   listedOf,
   rawOf,
   type Token,
-} from './dynamodb-items.js'
-import { checkOptions, type DynamoConfigOptions, type DynamoConfigStore } from './dynamodb-options.js'
-import { createTable } from './dynamodb-table.js'
-import type { PolicyDocument } from './policy.js'
-import { Smallest } from './smallest.js'
+} from './stores/dynamodb/dynamodb-items.js'
+import {
+  checkOptions,
+  type DynamoConfigOptions,
+  type DynamoConfigStore,
+} from './stores/dynamodb/dynamodb-options.js'
+import { createTable } from './stores/dynamodb/dynamodb-table.js'
 import { byUtf8 } from './utf8-order.js'
 
 export type {
@@ -34,8 +38,8 @@ export type {
   PutOptions,
   StoredPolicy,
 } from './config-store.js'
-export type { DynamoConfigOptions, DynamoConfigStore } from './dynamodb-options.js'
 export type { Policy, PolicyRule } from './policy.js'
+export type { DynamoConfigOptions, DynamoConfigStore } from './stores/dynamodb/dynamodb-options.js'
 
 /** How often the store sends a request that has failed or was throttled, by its own client. */
 const ATTEMPTS = 5

@@ -10,15 +10,15 @@ import {
   type RawDocument,
   SyncDocumentStore,
 } from './document-store.js'
-import { FileWatch } from './file-watch.js'
-import { jsonText } from './json-text.js'
 import type { PolicyDocument } from './policy.js'
-import { differing, documentsIn, isSame, readText } from './policy-file.js'
 import { countKeys } from './policy-keys.js'
-import { replaceFile } from './replace-file.js'
-import type { TextFormat } from './text-format.js'
+import { FileWatch } from './stores/file/file-watch.js'
+import { jsonText } from './stores/file/json-text.js'
+import { differing, documentsIn, isSame, readText } from './stores/file/policy-file.js'
+import { replaceFile } from './stores/file/replace-file.js'
+import type { TextFormat } from './stores/file/text-format.js'
+import { yamlText } from './stores/file/yaml-text.js'
 import { byUtf8 } from './utf8-order.js'
-import { yamlText } from './yaml-text.js'
 
 export type {
   ConfigChange,

@@ -12,9 +12,9 @@ import {
   versionIn,
 } from './document-store.js'
 import { KnownPolicies } from './known-policies.js'
-import { ChangeLog } from './lmdb-changes.js'
-import { acquire, checkFile, type LmdbDatabase, release } from './lmdb-database.js'
 import { documentIn, documentOf, type PolicyDocument } from './policy.js'
+import { ChangeLog } from './stores/lmdb/lmdb-changes.js'
+import { acquire, checkFile, type LmdbDatabase, release } from './stores/lmdb/lmdb-database.js'
 import { afterPrefix, byUtf8 } from './utf8-order.js'
 
 export type {

@@ -2,11 +2,15 @@
 import type { Filter, WithoutId } from 'mongodb'
 import type { ConfigStore } from './config-store.js'
 import { DocumentStore, type Listed, type RawDocument } from './document-store.js'
-import { logChange } from './mongodb-log.js'
-import { checkMongoOptions, type MongoConfigOptions, type MongoPlan } from './mongodb-options.js'
-import { BY_BYTES, isDuplicate, MongoServer, type PolicyRecord } from './mongodb-server.js'
-import { MongoWatch } from './mongodb-watch.js'
 import type { PolicyDocument } from './policy.js'
+import { logChange } from './stores/mongodb/mongodb-log.js'
+import {
+  checkMongoOptions,
+  type MongoConfigOptions,
+  type MongoPlan,
+} from './stores/mongodb/mongodb-options.js'
+import { BY_BYTES, isDuplicate, MongoServer, type PolicyRecord } from './stores/mongodb/mongodb-server.js'
+import { MongoWatch } from './stores/mongodb/mongodb-watch.js'
 import { afterPrefix } from './utf8-order.js'
 
 export type {
@@ -18,8 +22,8 @@ export type {
   PutOptions,
   StoredPolicy,
 } from './config-store.js'
-export type { MongoConfigOptions } from './mongodb-options.js'
 export type { Policy, PolicyRule } from './policy.js'
+export type { MongoConfigOptions } from './stores/mongodb/mongodb-options.js'
 
 /** A change stream tells a change as soon as the majority has it. */
 const STREAM_DELAY_MS = 100

@@ -7,10 +7,10 @@ import { type BoundedCall, checkMs } from './deadline.js'
 import { DocumentStore, invalid, type Listed, type RawDocument } from './document-store.js'
 import type { NodeRedisConfigClient } from './node-redis-client.js'
 import { documentIn, type PolicyDocument } from './policy.js'
-import { checkedClient, databaseOf, type RedisConfigClient } from './redis-client.js'
-import { RedisCommands } from './redis-commands.js'
-import { argumentOf, boundsOf, LARGEST_START, REPLACE, RedisNames } from './redis-script.js'
-import { RedisWatch } from './redis-watch.js'
+import { checkedClient, databaseOf, type RedisConfigClient } from './stores/redis/redis-client.js'
+import { RedisCommands } from './stores/redis/redis-commands.js'
+import { argumentOf, boundsOf, LARGEST_START, REPLACE, RedisNames } from './stores/redis/redis-script.js'
+import { RedisWatch } from './stores/redis/redis-watch.js'
 
 export type {
   ConfigChange,
@@ -23,7 +23,7 @@ export type {
 } from './config-store.js'
 export type { NodeRedisConfigClient } from './node-redis-client.js'
 export type { Policy, PolicyRule } from './policy.js'
-export type { RedisConfigClient } from './redis-client.js'
+export type { RedisConfigClient } from './stores/redis/redis-client.js'
 
 /** Options of {@link redisConfig}. */
 export interface RedisConfigOptions {

@@ -3,8 +3,8 @@ import { refuseUnknown } from '../core/option-names.js'
 import type { ConfigStore, SyncConfigStore } from './config-store.js'
 import { isSync } from './config-store.js'
 import { invalid } from './document-store.js'
-import { checkShards, type Shards } from './shard-lists.js'
-import { type MoveReport, ShardedConfig, SyncShardedConfig } from './sharded-store.js'
+import { checkShards, type Shards } from './stores/sharded/shard-lists.js'
+import { type MoveReport, ShardedConfig, SyncShardedConfig } from './stores/sharded/sharded-store.js'
 
 export type {
   ConfigChange,
@@ -17,8 +17,8 @@ export type {
   SyncConfigStore,
 } from './config-store.js'
 export type { Policy, PolicyRule } from './policy.js'
-export type { Shards } from './shard-lists.js'
-export type { MoveReport } from './sharded-store.js'
+export type { Shards } from './stores/sharded/shard-lists.js'
+export type { MoveReport } from './stores/sharded/sharded-store.js'
 
 /** Options of {@link shardedConfig}. */
 export interface ShardedConfigOptions {

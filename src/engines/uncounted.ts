@@ -1,6 +1,6 @@
 import { type EngineEra, InlineDecision, isRefusal, Outcome } from '../core/decision.js'
 import { UnlimitedDecision } from '../core/unlimited-decision.js'
-import type { Tally } from './tally.js'
+import type { Tally } from './inline/tally.js'
 
 /**
  * Decides by a limit that needs no count. `free` is the decision of a cost of 0, which only a block refuses: it has the

@@ -24,12 +24,13 @@
  * A charge moves by a new charge before the refund, so the key never counts less meanwhile. That takes counts
  * above the limit, for which an exact log has no entries: only the buckets of `'sliding-window'` will do.
  */
+
+import type { CheckOptions, LimiterRule } from '../api/call-options.js'
+import type { Limiter } from '../api/limiter.js'
 import type { Clock } from '../core/clock.js'
 import { MillraceLimited } from '../core/limited.js'
 import type { Signal } from '../core/on-abort.js'
 import { MAX_LIMIT } from '../core/rule.js'
-import type { Limiter } from '../limiter.js'
-import type { CheckOptions, LimiterRule } from '../limiter-options.js'
 import { isClosed } from './closed.js'
 
 /** A limiter that decides on the calling thread, with the clock of its decisions. */

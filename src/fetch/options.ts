@@ -1,9 +1,9 @@
 /** The options of `limitedFetch` and `limitInterceptor`, and their checks. */
 
+import type { Limiter } from '../api/limiter.js'
 import { MillraceError } from '../core/errors.js'
 import { refuseUnknown } from '../core/option-names.js'
-import { InlineLimiter } from '../inline-limiter.js'
-import type { Limiter } from '../limiter.js'
+import { InlineLimiter } from '../limiters/inline-limiter.js'
 import { MAX_TIMER_MS, type OwnLimiter } from './host.js'
 
 /** An outgoing request, as the option `key` sees it. */

@@ -1,7 +1,7 @@
-import type { AsyncLimiter } from '../async-limiter.js'
+import type { AsyncLimiter } from '../api/async-limiter.js'
+import type { Limiter } from '../api/limiter.js'
 import type { Decision } from '../core/decision.js'
 import { isUndecided } from '../core/decision-source.js'
-import type { Limiter } from '../limiter.js'
 import type { Key } from '../memory/keys.js'
 import { isPromise } from './caller-promise.js'
 

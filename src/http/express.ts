@@ -5,14 +5,14 @@ import { nodeFramework, send } from './node-framework.js'
 import type { RateLimitOptions } from './options.js'
 import { Policy } from './policy.js'
 import { pathsAfter } from './readings.js'
-import { pathsByParse } from './request-path.js'
+import { pathsByParse } from './routes/request-path.js'
 import { GONE, type Step } from './step.js'
 
 export type { Decision } from '../core/decision.js'
-export type { Standard } from './headers.js'
-export { type IpKey, type IpKeyOptions, ipKey } from './ip-key.js'
+export { type IpKey, type IpKeyOptions, ipKey } from './addresses/ip-key.js'
+export type { TrustProxy } from './addresses/trust-proxy.js'
+export type { Standard } from './headers/headers.js'
 export type { RateLimitOptions, RouteRules } from './options.js'
-export type { TrustProxy } from './trust-proxy.js'
 
 declare global {
   namespace Express {

@@ -5,15 +5,15 @@ import { connectionOf, hasGone, onEnd } from './node-framework.js'
 import { invalid, type RateLimitOptions, type RouteRules } from './options.js'
 import { Policy } from './policy.js'
 import { fastifyPathsOf, isWithin, type Paths, pathsWithin } from './readings.js'
-import { type SemicolonConfig, usesSemicolon } from './request-path.js'
-import { RouteGroups } from './route-groups.js'
+import { type SemicolonConfig, usesSemicolon } from './routes/request-path.js'
+import { RouteGroups } from './routes/route-groups.js'
 import { GONE, type Refusal, type Step } from './step.js'
 
 export type { Decision } from '../core/decision.js'
-export type { Standard } from './headers.js'
-export { type IpKey, type IpKeyOptions, ipKey } from './ip-key.js'
+export { type IpKey, type IpKeyOptions, ipKey } from './addresses/ip-key.js'
+export type { TrustProxy } from './addresses/trust-proxy.js'
+export type { Standard } from './headers/headers.js'
 export type { RateLimitOptions, RouteRules } from './options.js'
-export type { TrustProxy } from './trust-proxy.js'
 
 const HOOKS = ['onRequest', 'preParsing', 'preValidation', 'preHandler'] as const
 

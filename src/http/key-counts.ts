@@ -1,9 +1,9 @@
-import type { AsyncLimiter } from '../async-limiter.js'
+import type { AsyncLimiter } from '../api/async-limiter.js'
+import type { Limiter } from '../api/limiter.js'
 import type { Clock } from '../core/clock.js'
 import type { Decision } from '../core/decision.js'
-import { createLimiter } from '../create.js'
-import type { Limiter } from '../limiter.js'
-import { hasManySources } from './form-by-policy.js'
+import { createLimiter } from '../create/create.js'
+import { hasManySources } from './headers/form-by-policy.js'
 
 /** The windows of policies that have counts at once. A service has fewer. */
 const MOST_WINDOWS = 64

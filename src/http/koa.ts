@@ -1,19 +1,19 @@
 import type { Middleware, ParameterizedContext } from 'koa'
 import type { Decision } from '../core/decision.js'
 import type { Framework } from './framework.js'
-import { DEFAULT_STANDARD, EXPOSE, exposedHeaders } from './headers.js'
+import { DEFAULT_STANDARD, EXPOSE, exposedHeaders } from './headers/headers.js'
 import { connectionOf, hasGone, onEnd } from './node-framework.js'
 import type { RateLimitOptions } from './options.js'
 import { Policy } from './policy.js'
 import { type Paths, pathsAfter, pathsWithin } from './readings.js'
-import { pathsByParse } from './request-path.js'
+import { pathsByParse } from './routes/request-path.js'
 import { GONE, GONE_STATUS, type Refusal, type Step } from './step.js'
 
 export type { Decision } from '../core/decision.js'
-export type { Standard } from './headers.js'
-export { type IpKey, type IpKeyOptions, ipKey } from './ip-key.js'
+export { type IpKey, type IpKeyOptions, ipKey } from './addresses/ip-key.js'
+export type { TrustProxy } from './addresses/trust-proxy.js'
+export type { Standard } from './headers/headers.js'
 export type { RateLimitOptions, RouteRules } from './options.js'
-export type { TrustProxy } from './trust-proxy.js'
 
 /** The options of {@link rateLimit} for Koa. */
 export interface KoaOptions extends RateLimitOptions<ParameterizedContext, ParameterizedContext> {

@@ -5,7 +5,7 @@ import type { Decision } from '../core/decision.js'
 import type { Framework, HttpRequest } from './framework.js'
 import { onHangUp, queuedOn } from './hang-up.js'
 import { pathsAfter, pathsOf, type Targets } from './readings.js'
-import { pathsByParse, pathsByUrl } from './request-path.js'
+import { pathsByParse, pathsByUrl } from './routes/request-path.js'
 import type { Refusal } from './step.js'
 
 /** A request of node:http, or of node:http2 by its compatible interface. */

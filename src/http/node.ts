@@ -5,11 +5,11 @@ import { Policy } from './policy.js'
 import { GONE, type Step } from './step.js'
 
 export type { Decision } from '../core/decision.js'
-export type { Standard } from './headers.js'
-export { type IpKey, type IpKeyOptions, ipKey } from './ip-key.js'
+export { type IpKey, type IpKeyOptions, ipKey } from './addresses/ip-key.js'
+export type { TrustProxy } from './addresses/trust-proxy.js'
+export type { Standard } from './headers/headers.js'
 export type { NodeRequest, NodeResponse } from './node-framework.js'
 export type { RateLimitOptions, RouteRules } from './options.js'
-export type { TrustProxy } from './trust-proxy.js'
 
 /** The options of {@link rateLimit} for node:http and node:http2. */
 export interface NodeOptions extends RateLimitOptions<NodeRequest, NodeResponse> {

@@ -1,6 +1,7 @@
 /** The options of every `rateLimit`, and their checks. */
 
-import type { AsyncLimiter } from '../async-limiter.js'
+import type { AsyncLimiter } from '../api/async-limiter.js'
+import type { Limiter } from '../api/limiter.js'
 import type { Decision } from '../core/decision.js'
 import type { Duration } from '../core/duration.js'
 import { parseDuration } from '../core/duration.js'
@@ -8,10 +9,9 @@ import { MillraceError } from '../core/errors.js'
 import { refuseUnknown } from '../core/option-names.js'
 import type { RuleOptions } from '../core/rule-options.js'
 import type { Size } from '../core/sizes.js'
-import type { EngineChoice, TableOptions } from '../create.js'
-import type { Limiter } from '../limiter.js'
-import type { Standard } from './headers.js'
-import type { TrustProxy } from './trust-proxy.js'
+import type { EngineChoice, TableOptions } from '../create/create.js'
+import type { TrustProxy } from './addresses/trust-proxy.js'
+import type { Standard } from './headers/headers.js'
 
 /** A value, or a promise of it. */
 export type Awaitable<T> = T | Promise<T>

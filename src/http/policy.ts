@@ -1,7 +1,7 @@
-import { isCost } from '../checks.js'
+import { isCost } from '../api/checks.js'
 import type { Decision } from '../core/decision.js'
 import { isKeyString, type Key } from '../memory/keys.js'
-import { AddressList } from './address-list.js'
+import { AddressList } from './addresses/address-list.js'
 import { isPromise, within } from './caller-promise.js'
 import { Conclusions } from './conclusions.js'
 import { Failures } from './failures.js'
@@ -15,7 +15,7 @@ import {
 } from './options.js'
 import { Answers } from './problem.js'
 import { failureOf, isNoAddress, RequestKeys } from './request-keys.js'
-import { type RouteLimit, RouteLimits } from './route-limits.js'
+import { type RouteLimit, RouteLimits } from './routes/route-limits.js'
 import { GONE, type Refusal, type Step } from './step.js'
 
 /** An object with fields for the limits that have decided its request. */

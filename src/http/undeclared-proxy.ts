@@ -1,6 +1,6 @@
 import { emitWarning } from 'node:process'
-import type { Address } from './address.js'
-import { AddressList } from './address-list.js'
+import type { Address } from './addresses/address.js'
+import { AddressList } from './addresses/address-list.js'
 import type { HttpHeaders } from './framework.js'
 
 /** Where proxies are. 100.64.0.0/10 is for networks of providers and clouds (RFC 6598). */

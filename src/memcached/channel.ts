@@ -1,8 +1,8 @@
-import { closedError } from '../checks.js'
+import { closedError } from '../api/checks.js'
 import { MillraceError } from '../core/errors.js'
-import { Breaker } from '../redis/breaker.js'
-import { Deadlines, type Pending } from '../redis/deadlines.js'
-import { Outage } from '../redis/outage.js'
+import { Breaker } from '../remote/breaker.js'
+import { Deadlines, type Pending } from '../remote/deadlines.js'
+import { Outage } from '../remote/outage.js'
 import type { ReplyOptions } from './client.js'
 import type { Connection } from './connection.js'
 

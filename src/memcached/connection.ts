@@ -1,5 +1,5 @@
-import { LastError } from '../redis/last-error.js'
-import { CONNECT_TIMEOUT_MS, reconnectMs } from '../redis/reconnect.js'
+import { LastError } from '../remote/last-error.js'
+import { CONNECT_TIMEOUT_MS, reconnectMs } from '../remote/reconnect.js'
 import { type MemcacheNode, nodeLike, type OwnNode, type ReplyOptions } from './client.js'
 
 /** A connection with commands that wait for replies, and has had none for so long, is given up. */

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { KeyNames } from '../redis/key-names.js'
+import { KeyNames } from '../remote/key-names.js'
 
 /** Memcached takes keys of 250 bytes. The rest is for a window and its index, which have up to 11 and 16 digits. */
 const LONGEST_BYTES = 220

@@ -1,6 +1,6 @@
-import type { RemotePart } from '../redis/remote-decision.js'
-import type { RemoteRule } from '../redis/remote-rule.js'
-import type { Asking } from '../redis/remote-store.js'
+import type { RemotePart } from '../remote/remote-decision.js'
+import type { RemoteRule } from '../remote/remote-rule.js'
+import type { Asking } from '../remote/remote-store.js'
 import { untilAtMost, usedUnits } from './sliding-counter.js'
 
 /** A rule of one call: its window, its counters, and what requests have charged to it so far. */

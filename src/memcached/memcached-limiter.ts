@@ -1,4 +1,4 @@
-import { RemoteLimiter } from '../redis/remote-limiter.js'
+import { RemoteLimiter } from '../remote/remote-limiter.js'
 import { CounterNames } from './counter-names.js'
 import type { MemcachedPlan } from './memcached-options.js'
 import { MemcachedStore } from './memcached-store.js'

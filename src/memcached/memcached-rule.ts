@@ -1,7 +1,7 @@
 import type { Rule } from '../core/rule.js'
 import { invalid } from '../core/rule-algorithms.js'
 import type { RuleOptions } from '../core/rule-options.js'
-import { LONGEST_WINDOW_MS, type RemoteRule } from '../redis/remote-rule.js'
+import { LONGEST_WINDOW_MS, type RemoteRule } from '../remote/remote-rule.js'
 
 /** A rule on Memcached. */
 export interface MemcachedRule

@@ -1,14 +1,14 @@
 import { MillraceError } from '../core/errors.js'
 import type { CallLimit } from '../engines/engine.js'
-import { RemoteDecision } from '../redis/remote-decision.js'
-import type { RemoteRule } from '../redis/remote-rule.js'
+import { RemoteDecision } from '../remote/remote-decision.js'
+import type { RemoteRule } from '../remote/remote-rule.js'
 import {
   type Asked,
   type Asking,
   type Changing,
   type RemoteStore,
   unitsAsked,
-} from '../redis/remote-store.js'
+} from '../remote/remote-store.js'
 import type { Exchange } from './channel.js'
 import { increment, readAll, remove, unitsIn, untilIn, write } from './commands.js'
 import { blockName, type CounterNames } from './counter-names.js'

@@ -1,7 +1,7 @@
 // `millrace/memcached`: limiters whose counts are on Memcached.
-import type { AsyncLimiter } from '../async-limiter.js'
-import type { ConfigOptions } from '../config-options.js'
-import { configuredRemote } from '../configured-remote.js'
+import type { AsyncLimiter } from '../api/async-limiter.js'
+import { configuredRemote } from '../policies/on-servers.js'
+import type { ConfigOptions } from '../policies/options.js'
 import { MemcachedLimiter } from './memcached-limiter.js'
 import {
   checkMemcachedOptions,
@@ -11,8 +11,8 @@ import {
 } from './memcached-options.js'
 
 export type { DecisionSource } from '../core/decision-source.js'
-export type { OnOutage } from '../redis/outage-options.js'
-export type { RedisStats as MemcachedStats } from '../redis/redis-statistics.js'
+export type { OnOutage } from '../remote/outage-options.js'
+export type { RedisStats as MemcachedStats } from '../remote/remote-statistics.js'
 export type { MemcacheClient, MemcacheNode } from './client.js'
 export type { MemcachedLimiter } from './memcached-limiter.js'
 export type { MemcachedLimiterOptions, MemcachedOptions, MemcachedRulesOptions } from './memcached-options.js'

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import type { Rule } from '../core/rule.js'
 import type { AlgorithmName } from '../core/rule-algorithms.js'
 import { invalid } from '../core/rule-algorithms.js'
-import { checkRemoteRule, type RemoteRule } from './remote-rule.js'
+import { checkRemoteRule, type RemoteRule } from '../remote/remote-rule.js'
 
 /** The algorithms that have a script of their own. The keys of the others are packed strings. */
 const COUNTING: readonly AlgorithmName[] = ['sliding-log', 'sliding-counter']

@@ -1,7 +1,7 @@
 // `millrace/redis`: limiters whose counts are on Redis or Valkey.
-import type { AsyncLimiter } from '../async-limiter.js'
-import type { ConfigOptions } from '../config-options.js'
-import { configuredRemote } from '../configured-remote.js'
+import type { AsyncLimiter } from '../api/async-limiter.js'
+import { configuredRemote } from '../policies/on-servers.js'
+import type { ConfigOptions } from '../policies/options.js'
 import { RedisLimiter } from './redis-limiter.js'
 import {
   checkRedisOptions,
@@ -11,14 +11,14 @@ import {
 } from './redis-options.js'
 
 export type { DecisionSource } from '../core/decision-source.js'
-export type { NodeRedisCluster } from './node-redis-cluster.js'
-export type { NodeRedisSentinel } from './node-redis-sentinel.js'
+export type { RedisStats } from '../remote/remote-statistics.js'
+export type { NodeRedisCluster } from './clients/node-redis-cluster.js'
+export type { NodeRedisSentinel } from './clients/node-redis-sentinel.js'
 export type { RedisLimiter } from './redis-limiter.js'
 export type { OnOutage, RedisLimiterOptions, RedisOptions, RedisRulesOptions } from './redis-options.js'
-export type { RedisStats } from './redis-statistics.js'
-export type { ShardStats } from './sharded-store.js'
-export type { RedisShard, ShardClient } from './shards-option.js'
-export type { Split } from './split-option.js'
+export type { ShardStats } from './shards/sharded-store.js'
+export type { RedisShard, ShardClient } from './shards/shards-option.js'
+export type { Split } from './shards/split-option.js'
 
 /** The options of {@link createRedisLimiter} with a configuration store. */
 export interface RedisConfigLimiterOptions extends RedisOptions, ConfigOptions {}

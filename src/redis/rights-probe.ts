@@ -1,4 +1,4 @@
-import type { Command } from './connection.js'
+import type { Command } from './clients/connection.js'
 import type { kindOf } from './counting-rule.js'
 
 /** What a script may run: its commands and the key pattern are judged when it runs them. PEXPIRE deletes the key. */

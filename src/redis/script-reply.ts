@@ -1,6 +1,6 @@
 import { MillraceError } from '../core/errors.js'
-import type { RemotePart } from './remote-decision.js'
-import type { RemoteRule } from './remote-rule.js'
+import type { RemotePart } from '../remote/remote-decision.js'
+import type { RemoteRule } from '../remote/remote-rule.js'
 import { CHANGED_FIELDS, KEY_FAULT, Verdict } from './script-codes.js'
 
 const timeOf = (ms: number): number => (ms < 0 ? Number.POSITIVE_INFINITY : ms)

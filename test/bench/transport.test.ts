@@ -1,7 +1,7 @@
 import { Worker } from 'node:worker_threads'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { RingClient } from '#millrace/engines/ring-client.js'
+import { RingClient } from '#millrace/engines/pool/ring-client.js'
 import { timeInFlight } from '../../bench/in-flight.js'
 import { type Transport, TransportClient } from '../../bench/transport/client.js'
 import { RingBuffers } from '../../bench/transport/ring-buffers.js'

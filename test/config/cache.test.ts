@@ -3,8 +3,8 @@ import type { MillraceError } from 'millrace'
 import { memoryConfig } from 'millrace/config/memory'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { type CacheSettings, PolicyCache, UNKNOWN } from '#millrace/config/cache.js'
 import type { ConfigStore, StoredPolicy } from '#millrace/config/config-store.js'
+import { type CacheSettings, PolicyCache, UNKNOWN } from '#millrace/policies/cache.js'
 import { down, FakeStore, stored, turn } from './fake-store.js'
 
 const SETTINGS: CacheSettings = { maxKeys: 100, ttlMs: 1_000, maxStaleMs: 5_000, deadlineMs: 50 }

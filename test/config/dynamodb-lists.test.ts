@@ -10,7 +10,7 @@ import {
 import { dynamoConfig } from 'millrace/config/dynamodb'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { listAttributesOf } from '#millrace/config/dynamodb-index.js'
+import { listAttributesOf } from '#millrace/config/stores/dynamodb/dynamodb-index.js'
 import { testStore } from '../conformance/config-stores.js'
 import { clientOptions, type Dynalite, startDynalite } from './dynalite.js'
 

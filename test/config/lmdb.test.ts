@@ -5,7 +5,7 @@ import { open } from 'lmdb'
 import { type ConfigChange, lmdbConfig, type Policy, type SyncConfigStore } from 'millrace/config/lmdb'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { ChangeLog, LOG_LENGTH, MOST_LOGGED_KEYS } from '#millrace/config/lmdb-changes.js'
+import { ChangeLog, LOG_LENGTH, MOST_LOGGED_KEYS } from '#millrace/config/stores/lmdb/lmdb-changes.js'
 import { testStore } from '../conformance/config-stores.js'
 
 testStore(test, async () => {

@@ -10,7 +10,7 @@ import {
 } from 'millrace'
 import { memoryConfig } from 'millrace/config/memory'
 import { RULE_OPTIONS } from '#millrace/core/rule-options.js'
-import { createLimiterOn } from '#millrace/create.js'
+import { createLimiterOn } from '#millrace/create/create.js'
 import type { Either } from '../engines/both.js'
 import { START_MS } from '../limiter/support.js'
 import { memcachedMaker } from '../memcached/conformance-place.js'

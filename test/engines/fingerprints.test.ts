@@ -1,7 +1,7 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { SlidingWindow } from '#millrace/algorithms/sliding-window.js'
-import { InlineEngine } from '#millrace/engines/inline.js'
+import { SlidingWindow } from '#millrace/algorithms/window/sliding-window.js'
+import { InlineEngine } from '#millrace/engines/inline/inline.js'
 import { createArena } from '#millrace/memory/arena.js'
 import { CLAIMED, FREE, HI, LIVE, NAMED, NAMES_AT } from '#millrace/memory/layout.js'
 

@@ -5,7 +5,7 @@ import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { monotonicClock } from '#millrace/core/clock.js'
 import { WordWatch } from '#millrace/core/word-watch.js'
-import { WaitQueues } from '#millrace/engines/wait-queues.js'
+import { WaitQueues } from '#millrace/engines/waits/wait-queues.js'
 import { resolved, settled, turn, until } from '../limiter/support.js'
 
 const CLOSED = new MillraceError('ERR_MILLRACE_CLOSED', 'limiter', 'a closed one', 'an open one')

@@ -1,10 +1,10 @@
+import type { LimiterGroup } from '#millrace/api/limiter-group.js'
+import type { Reservation } from '#millrace/api/reservation.js'
 import type { Clock } from '#millrace/core/clock.js'
 import type { Decision, InlineDecision } from '#millrace/core/decision.js'
-import type { InlineLimiter } from '#millrace/inline-limiter.js'
-import type { LimiterGroup } from '#millrace/limiter-group.js'
+import type { InlineLimiter } from '#millrace/limiters/inline-limiter.js'
 import type { Arenas } from '#millrace/memory/arenas.js'
 import type { KeyHandle } from '#millrace/memory/keys.js'
-import type { Reservation } from '#millrace/reservation.js'
 import type { Built } from './copy.js'
 import type { By, Op } from './scenario.js'
 

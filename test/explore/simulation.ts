@@ -1,6 +1,6 @@
 import type { InlineDecision } from '#millrace/core/decision.js'
 import { Outcome } from '#millrace/core/decision.js'
-import type { InlineEngine } from '#millrace/engines/inline.js'
+import type { InlineEngine } from '#millrace/engines/inline/inline.js'
 import type { Arena } from '#millrace/memory/arena.js'
 import type { Arenas } from '#millrace/memory/arenas.js'
 import { ADM, CLAIMED, HASH, HI, NAMES_AT } from '#millrace/memory/layout.js'

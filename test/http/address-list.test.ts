@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import ipaddr from 'ipaddr.js'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { AddressList } from '#millrace/http/address-list.js'
+import { AddressList } from '#millrace/http/addresses/address-list.js'
 import { assertRaises } from '../limiter/support.js'
 
 test('a list has its addresses in every spelling, and the addresses of its ranges', () => {

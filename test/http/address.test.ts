@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import ipaddr from 'ipaddr.js'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { parseAddress } from '#millrace/http/address.js'
+import { parseAddress } from '#millrace/http/addresses/address.js'
 import { groups, octets, spelled, style } from './addresses.js'
 
 const textOf = (text: string) => parseAddress(text)?.toString()

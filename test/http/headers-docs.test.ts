@@ -2,7 +2,7 @@
 import { createLimiter, manualClock } from 'millrace'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { exposedHeaders, RateLimitHeaders, type Standard } from '#millrace/http/headers.js'
+import { exposedHeaders, RateLimitHeaders, type Standard } from '#millrace/http/headers/headers.js'
 import { Answers } from '#millrace/http/problem.js'
 import { START_MS } from '../limiter/support.js'
 import { readText } from '../package/root.js'

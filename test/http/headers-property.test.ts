@@ -5,7 +5,7 @@ import { createLimiter, type Decision, type LimiterOptions, MillraceError, manua
 import { parseDictionary } from 'structured-headers'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { RateLimitHeaders, type Standard } from '#millrace/http/headers.js'
+import { RateLimitHeaders, type Standard } from '#millrace/http/headers/headers.js'
 import { START_MS } from '../limiter/support.js'
 import { ACCESS, type Headers, itemsOf, policyOf } from './headers-support.js'
 

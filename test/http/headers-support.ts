@@ -9,7 +9,7 @@ import {
 import { parseItem, parseList } from 'structured-headers'
 import * as assert from 'uvu/assert'
 import type { HeaderAccess } from '#millrace/http/framework.js'
-import { RateLimitHeaders, type Standard } from '#millrace/http/headers.js'
+import { RateLimitHeaders, type Standard } from '#millrace/http/headers/headers.js'
 import { START_MS } from '../limiter/support.js'
 
 /** The headers of a response, by their names in lower case. */

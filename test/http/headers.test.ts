@@ -2,7 +2,12 @@
 import { createLimiter, type Decision, group, manualClock } from 'millrace'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { DEFAULT_STANDARD, exposedHeaders, RateLimitHeaders, type Standard } from '#millrace/http/headers.js'
+import {
+  DEFAULT_STANDARD,
+  exposedHeaders,
+  RateLimitHeaders,
+  type Standard,
+} from '#millrace/http/headers/headers.js'
 import { assertRaises, START_MS } from '../limiter/support.js'
 import { ACCESS, ceilSeconds, type Headers, headersWith, itemsOf } from './headers-support.js'
 

@@ -10,7 +10,7 @@ import { Hono } from 'hono'
 import Koa from 'koa'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { ipKey } from '#millrace/http/ip-key.js'
+import { ipKey } from '#millrace/http/addresses/ip-key.js'
 
 const express4: typeof express = createRequire(import.meta.url)('express4')
 

@@ -3,7 +3,7 @@
 import fc from 'fast-check'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { type IpKeyOptions, ipKey } from '#millrace/http/ip-key.js'
+import { type IpKeyOptions, ipKey } from '#millrace/http/addresses/ip-key.js'
 import { groups, octets, octetsOf, spelled, style } from './addresses.js'
 import { requestFrom } from './ip-key-requests.js'
 

@@ -2,7 +2,7 @@
 // Whom `ipKey` takes for the client behind proxies: what it trusts, and how it reads the headers.
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { ipKey } from '#millrace/http/ip-key.js'
+import { ipKey } from '#millrace/http/addresses/ip-key.js'
 import { assertRaises } from '../limiter/support.js'
 import { clientBehind, forwardedClient, requestFrom } from './ip-key-requests.js'
 

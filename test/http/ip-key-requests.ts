@@ -1,5 +1,5 @@
 // Requests for the tests of `ipKey`.
-import { type IpKeyOptions, ipKey } from '#millrace/http/ip-key.js'
+import { type IpKeyOptions, ipKey } from '#millrace/http/addresses/ip-key.js'
 
 type Headers = Record<string, string | string[] | undefined>
 

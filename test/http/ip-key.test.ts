@@ -2,7 +2,7 @@
 // The key of a connection, and the options. Behind proxies: ip-key-proxies.test.ts.
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { type IpKeyOptions, ipKey, isIpKey } from '#millrace/http/ip-key.js'
+import { type IpKeyOptions, ipKey, isIpKey } from '#millrace/http/addresses/ip-key.js'
 import { assertRaises } from '../limiter/support.js'
 import { requestFrom } from './ip-key-requests.js'
 

@@ -3,7 +3,7 @@
 import fc from 'fast-check'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { Routes, SEVERAL } from '#millrace/http/routes.js'
+import { Routes, SEVERAL } from '#millrace/http/routes/routes.js'
 
 const LOGIN = 'login'
 const FREE = 'free'

@@ -1,7 +1,7 @@
 // run: typescript
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { type IpKeyOptions, ipKey } from '#millrace/http/ip-key.js'
+import { type IpKeyOptions, ipKey } from '#millrace/http/addresses/ip-key.js'
 
 const warnings: Error[] = []
 process.on('warning', (warning) => warnings.push(warning))

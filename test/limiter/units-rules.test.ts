@@ -4,7 +4,7 @@
 import { attachLimiter, createLimiter, type Decision, manualClock } from 'millrace'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { attachPool } from '#millrace/attach-limiter.js'
+import { attachPool } from '#millrace/create/attach-limiter.js'
 import { usageOf } from '../conformance/several-rules.js'
 import { START_MS } from './support.js'
 

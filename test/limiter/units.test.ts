@@ -5,7 +5,7 @@ import { inspect } from 'node:util'
 import { attachLimiter, createLimiter, manualClock } from 'millrace'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { attachPool } from '#millrace/attach-limiter.js'
+import { attachPool } from '#millrace/create/attach-limiter.js'
 import { decidedBy, type Either, ENGINES } from '../engines/both.js'
 import { START_MS } from './support.js'
 

@@ -6,7 +6,7 @@ import { Worker } from 'node:worker_threads'
 import { attachLimiter, type Limiter, manualClock } from 'millrace'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { type Waiter, WaitQueue } from '#millrace/engines/wait-queue.js'
+import { type Waiter, WaitQueue } from '#millrace/engines/waits/wait-queue.js'
 import { HEADER_WORDS } from '#millrace/memory/layout.js'
 import { assertIsError, limiterWith, resolved, settled, turn, until } from './support.js'
 

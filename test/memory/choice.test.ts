@@ -1,7 +1,7 @@
 // The way that an insertion chooses, in random tables, compared with the documented rules.
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { SlidingWindow } from '#millrace/algorithms/sliding-window.js'
+import { SlidingWindow } from '#millrace/algorithms/window/sliding-window.js'
 import { Reading } from '#millrace/core/reading.js'
 import { Ticks } from '#millrace/core/ticks.js'
 import { createArena } from '#millrace/memory/arena.js'

@@ -1,7 +1,7 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { HASH } from '#millrace/memory/layout.js'
-import { PlanTable } from '#millrace/memory/plan-table.js'
+import { PlanTable } from '#millrace/policies/plan-table.js'
 import { random } from '../algorithms/random.js'
 
 const randomFingerprint = (next: () => number) =>

@@ -1,6 +1,6 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { AREAS, RingMemory, slotOfRule } from '#millrace/engines/ring-transport.js'
+import { AREAS, RingMemory, slotOfRule } from '#millrace/engines/pool/ring-transport.js'
 import slots from '#millrace/memory/request-ring.js'
 
 test('the map of a request ring is the one that the addon was built with', () => {

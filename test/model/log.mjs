@@ -1,4 +1,4 @@
-// The protocol of `src/algorithms/sliding-log.ts`, scaled down so that every interleaving of a few threads on one cell
+// The protocol of `src/algorithms/log/sliding-log.ts`, scaled down so that every interleaving of a few threads on one cell
 // can be explored (`meter-explorer.mjs`). The judge is `log-judge.mjs`.
 //
 // What it shares with the sliding window (commits, sums, claims) is in `protocol.mjs`, too. A way's next key comes

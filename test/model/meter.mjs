@@ -1,4 +1,4 @@
-// The protocol of `src/algorithms/word-cells.ts`, with the token bucket and the fixed window, scaled down so that
+// The protocol of `src/algorithms/word/word-cells.ts`, with the token bucket and the fixed window, scaled down so that
 // every interleaving of a few threads on one cell can be explored (`meter-explorer.mjs`). The judge is
 // `meter-judge.mjs`.
 //

@@ -1,4 +1,4 @@
-// The protocol of `src/algorithms/sliding-window.ts` and `src/memory/insertion.ts`, scaled down so that every
+// The protocol of `src/algorithms/window/sliding-window.ts` and `src/memory/insertion.ts`, scaled down so that every
 // interleaving of a few threads can be explored, one shared-memory operation at a time (`explorer.mjs`).
 //
 // An operation runs in phases. A phase is a generator: it yields one shared-memory operation at a time, and

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// Explores every interleaving of a ring's client and servers (src/engines/ring-transport.ts, ring-client.ts,
+// Explores every interleaving of a ring's client and servers (src/engines/pool/ring-transport.ts, ring-client.ts,
 // pool.ts): sleeping, waking, ending when idle, starting again, dying anywhere, and cancelling a start. One
 // step is one operation on shared memory; a wait compares and goes to sleep in one step. A sleeping server
 // may time out at any moment. In the scenarios without timeouts none ever does, which shows that no request

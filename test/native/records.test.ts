@@ -5,7 +5,7 @@ import * as assert from 'uvu/assert'
 import { Reading } from '#millrace/core/reading.js'
 import { checkRule } from '#millrace/core/rule.js'
 import { Ticks } from '#millrace/core/ticks.js'
-import { InlineEngine } from '#millrace/engines/inline.js'
+import { InlineEngine } from '#millrace/engines/inline/inline.js'
 import { type Arena, createArena } from '#millrace/memory/arena.js'
 import {
   ADM,

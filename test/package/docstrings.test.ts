@@ -168,7 +168,7 @@ test('every export and each of its members has a description; functions also @pa
 
 test('the code of every @example compiles; a mistake in one is found', () => {
   assert.ok(examples.length > 40, `only ${examples.length} examples were found`)
-  const wrong = { name: 'wrong', file: 'dist/limiter.d.ts', code: "limiter.chek('user:42')" }
+  const wrong = { name: 'wrong', file: 'dist/api/limiter.d.ts', code: "limiter.chek('user:42')" }
   const [first, ...rest] = errorsIn([wrong, ...examples])
   assert.match(first!, /^wrong: .*chek/)
   assert.equal(rest, [])

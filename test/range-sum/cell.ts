@@ -1,5 +1,5 @@
 // A cell as its sums use it, and a second, simple implementation of what the sums must do to its memory.
-import { Ring } from '#millrace/algorithms/ring.js'
+import { Ring } from '#millrace/algorithms/window/ring.js'
 import {
   BUCKETS,
   COUNT,

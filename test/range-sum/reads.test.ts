@@ -1,9 +1,9 @@
 // The reason for nodes: a sum of a long window, and a search in it, read few words.
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { Estimates } from '#millrace/algorithms/estimates.js'
-import { Ring } from '#millrace/algorithms/ring.js'
-import { SlidingWindow } from '#millrace/algorithms/sliding-window.js'
+import { Estimates } from '#millrace/algorithms/window/estimates.js'
+import { Ring } from '#millrace/algorithms/window/ring.js'
+import { SlidingWindow } from '#millrace/algorithms/window/sliding-window.js'
 import { Reading } from '#millrace/core/reading.js'
 import { Ticks } from '#millrace/core/ticks.js'
 import { BUCKETS, type Sums, TICK } from '#millrace/memory/layout.js'

@@ -1,8 +1,8 @@
 // What tests of limiters on a Cluster share.
 import { Cluster as Client } from 'ioredis'
 import { createRedisLimiter, type RedisLimiter, type RedisLimiterOptions } from 'millrace/redis'
-import { KeyNames } from '#millrace/redis/key-names.js'
-import { slotOf } from '#millrace/redis/slots.js'
+import { slotOf } from '#millrace/redis/clients/slots.js'
+import { KeyNames } from '#millrace/remote/key-names.js'
 import type { Cluster } from './cluster.js'
 import { HOST } from './ports.js'
 import type { Server } from './process.js'

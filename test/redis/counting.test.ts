@@ -3,7 +3,7 @@
 import { Redis } from 'ioredis'
 import { createRedisLimiter, type RedisLimiter } from 'millrace/redis'
 import * as assert from 'uvu/assert'
-import { KeyNames } from '#millrace/redis/key-names.js'
+import { KeyNames } from '#millrace/remote/key-names.js'
 import { sized } from '../size.js'
 import { randomOf } from './exact.js'
 import { poll } from './poll.js'

@@ -4,7 +4,7 @@
 import { randomInt } from 'node:crypto'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { KeyNames } from '#millrace/redis/key-names.js'
+import { KeyNames } from '#millrace/remote/key-names.js'
 
 const nameOf = (prefix: string, key: string, rule = 'default') => new KeyNames(prefix, [rule]).of(key)[0]!
 

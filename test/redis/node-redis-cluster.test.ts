@@ -3,7 +3,7 @@
 import { createRedisLimiter, type RedisLimiter } from 'millrace/redis'
 import { createCluster } from 'redis'
 import * as assert from 'uvu/assert'
-import { slotOf } from '#millrace/redis/slots.js'
+import { slotOf } from '#millrace/redis/clients/slots.js'
 import { type Cluster, startCluster } from './cluster.js'
 import { namesOf, PREFIX } from './cluster-limiter.js'
 import { poll } from './poll.js'

@@ -2,7 +2,7 @@
 // A limiter on a Cluster and behind a Sentinel by each version of the client libraries that has them.
 import { createRedisLimiter, type RedisLimiter, type RedisLimiterOptions } from 'millrace/redis'
 import * as assert from 'uvu/assert'
-import { slotOf } from '#millrace/redis/slots.js'
+import { slotOf } from '#millrace/redis/clients/slots.js'
 import { startCluster } from './cluster.js'
 import { keysWhere, namesOf, PREFIX } from './cluster-limiter.js'
 import { poll } from './poll.js'

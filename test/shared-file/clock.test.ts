@@ -3,7 +3,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import type { Limiter } from 'millrace'
 import * as assert from 'uvu/assert'
-import { createLimiterOn } from '#millrace/create.js'
+import { createLimiterOn } from '#millrace/create/create.js'
 import { ADM, CLAIMED, HEADER, HEADER_WORDS, NAMES_AT, shapeFor } from '#millrace/memory/layout.js'
 import { isOfThisBoot } from '#millrace/shared-file/file-clock.js'
 import { bootIdOf, type Machine } from '#millrace/shared-file/machine.js'

@@ -1,5 +1,5 @@
 // Counts inserted keys, which no statistic does, by observing the real insertion without changing it.
-import { SlidingWindow } from '#millrace/algorithms/sliding-window.js'
+import { SlidingWindow } from '#millrace/algorithms/window/sliding-window.js'
 import type { Arena } from '#millrace/memory/arena.js'
 import { Insertion } from '#millrace/memory/insertion.js'
 import { ADM, FREE, LIVE, STATE } from '#millrace/memory/layout.js'

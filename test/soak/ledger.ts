@@ -1,5 +1,5 @@
 import type { LimiterStats } from 'millrace'
-import { SlidingWindow } from '#millrace/algorithms/sliding-window.js'
+import { SlidingWindow } from '#millrace/algorithms/window/sliding-window.js'
 import type { Arena } from '#millrace/memory/arena.js'
 import {
   ADM,

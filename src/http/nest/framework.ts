@@ -5,7 +5,7 @@ import type { Decision } from '../../core/decision.js'
 import type { Framework, HttpRequest } from '../framework.js'
 import { connectionOf, hasGone, onEnd } from '../node-framework.js'
 import { fastifyPathsOf, type Paths, pathsAfter, pathsWithin } from '../readings.js'
-import { pathsByParse, usesSemicolon } from '../request-path.js'
+import { pathsByParse, usesSemicolon } from '../routes/request-path.js'
 
 /** The platform's request: that of Express, or of Fastify. Give your parameter the type that you use. */
 // biome-ignore lint/suspicious/noExplicitAny: Nest does not know its platform either

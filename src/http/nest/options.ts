@@ -7,7 +7,7 @@ import type {
 } from '@nestjs/common'
 import type { Decision } from '../../core/decision.js'
 import type { Size } from '../../core/sizes.js'
-import { isIpKey } from '../ip-key.js'
+import { isIpKey } from '../addresses/ip-key.js'
 import {
   type Awaitable,
   type CallLimits,

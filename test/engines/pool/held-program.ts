@@ -2,7 +2,7 @@
 // one. Each prints its result as one line of JSON, and must end by itself.
 import { setEnvironmentData, type Worker } from 'node:worker_threads'
 import { type AsyncLimiter, createLimiter, manualClock, type PoolOptions } from 'millrace'
-import { SHRINK_AFTER_MS } from '#millrace/engines/pool.js'
+import { SHRINK_AFTER_MS } from '#millrace/engines/pool/pool.js'
 import { turn, until } from '../../limiter/support.js'
 import {
   AT_END,

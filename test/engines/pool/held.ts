@@ -1,7 +1,7 @@
 // Loaded into every thread before anything else (`node --import`). It holds a pool's thread at a step chosen
 // by the program, which shares memory with its threads under the name HELD_UP.
 import { getEnvironmentData, isMainThread } from 'node:worker_threads'
-import { AWAKE, ENDED, kindOf, RingMemory, STATE } from '#millrace/engines/ring-transport.js'
+import { AWAKE, ENDED, kindOf, RingMemory, STATE } from '#millrace/engines/pool/ring-transport.js'
 import { ACCEPTED, COMPLETED } from '#millrace/memory/request-ring.js'
 
 export const HELD_UP = 'held up'

@@ -2,7 +2,7 @@
 import { openSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
 import { createRedisLimiter } from 'millrace/redis'
-import type { RemoteDecision } from '#millrace/redis/remote-decision.js'
+import type { RemoteDecision } from '#millrace/remote/remote-decision.js'
 import { random } from '../../algorithms/random.js'
 import { CLIENTS } from '../../redis/clients.js'
 import { averageCost, type Counts, type Job, KEYS, LOAD, PROCESSES, RULES, sharedMs } from './job.js'

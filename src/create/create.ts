@@ -1,0 +1,359 @@
+import { resolve } from 'node:path'
+import type { AsyncLimiter } from '../api/async-limiter.js'
+import { checkOptions, checkSignal } from '../api/checks.js'
+import type { Limiter } from '../api/limiter.js'
+import { checkPool, type PoolOptions } from '../api/pool-options.js'
+import { type Clock, checkClock, monotonicClock, readingOf, SharedManualClock } from '../core/clock.js'
+import { MillraceError } from '../core/errors.js'
+import type { Signal } from '../core/on-abort.js'
+import { refuseUnknown } from '../core/option-names.js'
+import { checkRule, checkRules, type Rules } from '../core/rule.js'
+import { RULE_OPTIONS, type RuleOptions } from '../core/rule-options.js'
+import { clockWithFileError, defaultClock } from '../engines/attach.js'
+import type { PoolSettings } from '../engines/pool/pool.js'
+import { inlineLimiterOn, poolLimiterOn } from '../limiters/limiter-on.js'
+import { alignedTo, createArenas, type RuleMemory } from '../memory/arenas.js'
+import { ON_FULL, type OnFull } from '../memory/layout.js'
+import { configuredLimiterOn, reserveSpace } from '../policies/in-memory.js'
+import {
+  CONFIG_OPTIONS,
+  type ConfigLimiterOptions,
+  type ConfigSettings,
+  checkConfig,
+} from '../policies/options.js'
+import { type Machine, thisMachine } from '../shared-file/machine.js'
+import type { ArenaOptions } from '../shared-file/mismatch.js'
+import { openNow, openWithRetries } from '../shared-file/open-retries.js'
+import { openSharedFile, type SharedFile } from '../shared-file/shared-file.js'
+import { warnIfLarge } from './large-arena.js'
+
+/** The options of a limiter beside its rules: where its counts live, and where decisions run. */
+export interface TableOptions {
+  /**
+   * How many keys can count at the same time: an integer of 1 or more. It fixes the size of the table when
+   * the limiter is created: about 345 bytes for each key at the default granularity, 95 at a tenth of the
+   * window, and so much for each rule. The operating system provides the memory when keys first use it. If it is too small, keys
+   * displace each other (`stats().evictedLive`).
+   * @default 100_000
+   */
+  maxKeys?: number
+  /**
+   * The fate of a new key when its part of the table is full of keys that still count.
+   * - `'evict'`: it takes the place and the counts of the key that has used least. So invented keys win no
+   *   fresh quota, but a new client may start with the counts of another.
+   * - `'deny'`: it is refused.
+   * - `'allow'`: it is admitted, and not counted.
+   * @default 'evict'
+   */
+  onFull?: OnFull
+  /**
+   * Where decisions run. `'inline'`: on the calling thread, synchronously.
+   * `'pool'`: on worker threads, as promises; see {@link PoolLimiterOptions}.
+   * @default 'inline'
+   */
+  engine?: 'inline'
+  /**
+   * The source of time. A test passes {@link manualClock}. A clock of your own must stay less than one
+   * granularity apart from those of other attached threads.
+   * @default the monotonic clock of the operating system
+   */
+  clock?: Clock
+  /**
+   * A file for the counts. All processes that name the same file share one limit, and the counts survive a
+   * restart of the processes. The file is created if it does not exist, with mode 0600, and its disk space is
+   * reserved at once.
+   *
+   * A file belongs to its rules: every process must pass the same `maxKeys` and `onFull`, and for each rule,
+   * in the same order, the same `name`, `unit`, `window`, `granularity`, `edge`, `rangeSum`,
+   * `countRefused` and `shadow`. The last `limit` of each rule holds for all processes, as with `update`. It
+   * needs Linux or macOS, the C++ addon of this package, and no `clock`. Never truncate an open file: the
+   * operating system would kill the processes.
+   * @default counts in the memory of this process
+   */
+  shared?: { file: string }
+}
+
+/** The options of {@link createLimiter} and {@link openLimiter} for one rule. */
+export interface LimiterOptions extends RuleOptions, TableOptions {
+  /** Several rules at once, instead of the options of one: see {@link RulesLimiterOptions}. */
+  rules?: undefined
+}
+
+/** The type of a rule's option beside `rules`. No value has it; the compiler shows its text. */
+type OnlyWithoutRules = 'this option belongs into a rule of rules'
+
+/** The options of {@link createLimiter} and {@link openLimiter} for several rules, all or nothing. */
+export interface RulesLimiterOptions extends TableOptions, OptionsOfNoRule {
+  /**
+   * The rules: 1 to 16, each with a `name` of its own. A request is admitted if all rules admit it, and then
+   * each is charged. If one refuses, none is charged.
+   */
+  rules: readonly RuleOptions[]
+}
+
+/** The options of one rule, which have no place beside `rules`. */
+type OptionsOfNoRule = { [Name in keyof RuleOptions]?: OnlyWithoutRules }
+
+/**
+ * The options of a limiter that decides on the worker threads of a pool, and returns promises. With several
+ * rules: `RulesEngineOptions<'pool'>`.
+ */
+export interface PoolLimiterOptions extends Omit<LimiterOptions, 'engine'> {
+  /** Decides on worker threads. */
+  engine: 'pool'
+  /**
+   * The number of threads, and how many keys may be pending.
+   * @default the defaults of {@link PoolOptions}
+   */
+  pool?: PoolOptions
+  /**
+   * The source of time: a {@link manualClock}. Workers can't call the functions of another thread, so a clock
+   * of your own is refused.
+   * @default the monotonic clock of the operating system
+   */
+  clock?: Clock
+}
+
+/** The options of {@link openLimiter} for its wait. */
+export interface OpeningOptions {
+  /**
+   * Ends the wait: the call rejects with the signal's reason, and leaves nothing open.
+   * @default a wait of at most ten seconds
+   */
+  signal?: Signal
+}
+
+/** The names of the engines: where a limiter decides. */
+type Engine = 'inline' | 'pool'
+
+/** The type of `pool` without `engine: 'pool'`. No value has it; the compiler shows its text. */
+type OnlyWithEnginePool = "pool is only allowed with engine: 'pool'"
+
+/** The options of either engine as one type, so that a wrong option is one compile error at that option. */
+export interface EngineOptions<Name extends Engine>
+  extends Omit<LimiterOptions, 'engine'>,
+    EngineChoice<Name> {}
+
+/** The same with several rules. */
+export interface RulesEngineOptions<Name extends Engine>
+  extends Omit<RulesLimiterOptions, 'engine'>,
+    EngineChoice<Name> {}
+
+/** The engine of a limiter, and its threads. */
+export interface EngineChoice<Name extends Engine> {
+  /**
+   * Where decisions run. `'inline'`: on the calling thread, synchronously. `'pool'`: on worker threads, as
+   * promises.
+   * @default 'inline'
+   */
+  engine?: Name
+  /** The threads of `engine: 'pool'`. Not allowed with another engine. */
+  pool?: 'pool' extends Name ? PoolOptions : OnlyWithEnginePool
+}
+
+/** The rules beside the other options, several of them, or the rules of a configuration store. */
+type AnyOptions<Name extends Engine> =
+  | EngineOptions<Name>
+  | RulesEngineOptions<Name>
+  | ConfigLimiterOptions<Name>
+
+/** The limiter of an engine: {@link AsyncLimiter} for `'pool'`, else {@link Limiter}. */
+export type LimiterOf<Name extends Engine> = Name extends 'pool' ? AsyncLimiter : Limiter
+
+const DEFAULT_MAX_KEYS = 100_000
+const KNOWN = [
+  ...RULE_OPTIONS,
+  ...CONFIG_OPTIONS,
+  'rules',
+  'maxKeys',
+  'onFull',
+  'engine',
+  'pool',
+  'clock',
+  'shared',
+]
+
+/**
+ * Creates a limiter. It decides on the calling thread; with `engine: 'pool'`, on worker threads of its own,
+ * by promises.
+ *
+ * With `shared`, it blocks the thread for up to a tenth of a second while another process opens the same
+ * file. {@link openLimiter} waits without blocking.
+ * @param options the rule (`limit` and `window` at least), the size of the table, the engine, the clock, a
+ * shared file
+ * @returns a {@link Limiter}; with `engine: 'pool'` an {@link AsyncLimiter}
+ * @throws {MillraceError} `ERR_MILLRACE_INVALID_RULE`, `ERR_MILLRACE_INVALID_OPTION`,
+ * `ERR_MILLRACE_INVALID_CLOCK`, `ERR_MILLRACE_ARENA_TOO_LARGE`; with `shared` also
+ * `ERR_MILLRACE_SHARED_FILE`, `ERR_MILLRACE_SHARED_MISMATCH`, `ERR_MILLRACE_SHARED_BUSY`,
+ * `ERR_MILLRACE_NO_ADDON`; with `engine: 'pool'` also `ERR_MILLRACE_NO_THREADS`, `ERR_MILLRACE_BUNDLED`
+ * @example
+ * ```ts
+ * import { createLimiter } from 'millrace'
+ *
+ * const limiter = createLimiter({ limit: 100, window: '1m' })
+ * console.log(limiter.check('user:42').allowed)
+ *
+ * const pooled = createLimiter({ limit: 100, window: '1m', engine: 'pool' })
+ * console.log((await pooled.check('user:42')).allowed)
+ * ```
+ */
+export function createLimiter<Name extends Engine = 'inline'>(options: AnyOptions<Name>): LimiterOf<Name>
+/** @internal Never called: `ReturnType<typeof createLimiter>` and `Parameters` read the last signature. */
+export function createLimiter(options: LimiterOptions | RulesLimiterOptions, none: never): Limiter
+export function createLimiter(options: AnyOptions<Engine>): Limiter | AsyncLimiter {
+  return createLimiterOn(thisMachine, options)
+}
+
+/**
+ * Creates a limiter like {@link createLimiter}, but waits for a shared file without blocking the event loop:
+ * up to ten seconds, while another process opens it. Use it in servers of several processes, which all open
+ * the file at start-up.
+ * @param options the options of {@link createLimiter}
+ * @param opening a signal that ends the wait
+ * @returns a promise of a {@link Limiter}; with `engine: 'pool'` of an {@link AsyncLimiter}
+ * @throws {MillraceError} (rejects) what {@link createLimiter} throws, with `ERR_MILLRACE_SHARED_BUSY` after
+ * ten seconds; or the reason of the signal
+ * @example
+ * ```ts
+ * import { openLimiter } from 'millrace'
+ *
+ * const limiter = await openLimiter({ limit: 100, window: '1m', shared: { file: './api-limits.arena' } })
+ * console.log(limiter.check('user:42').allowed)
+ * ```
+ */
+export async function openLimiter<Name extends Engine = 'inline'>(
+  options: AnyOptions<Name>,
+  opening: OpeningOptions = {},
+): Promise<LimiterOf<Name>> {
+  checkOptions(opening, ['signal'], 'opening')
+  const { signal } = opening
+  checkSignal(signal)
+  const plan = planOf(options as Options)
+  signal?.throwIfAborted()
+  const { path } = plan
+  if (path === undefined) return limiterOf(plan) as LimiterOf<Name>
+  const file = await openWithRetries(path, openSharedFile(path, plan, thisMachine), signal)
+  return limiterOf(plan, file) as LimiterOf<Name>
+}
+
+/**
+ * @internal {@link createLimiter} for tests that control the clocks of the machine. They matter only for a
+ * shared file.
+ */
+export function createLimiterOn<Name extends Engine = 'inline'>(
+  machine: Machine,
+  options: AnyOptions<Name>,
+): LimiterOf<Name> {
+  const plan = planOf(options as Options)
+  const { path } = plan
+  const file = path === undefined ? undefined : openNow(path, openSharedFile(path, plan, machine))
+  return limiterOf(plan, file) as LimiterOf<Name>
+}
+
+/** The checked options. */
+interface Plan extends ArenaOptions {
+  readonly clock: Clock
+  /** The path of the shared file. */
+  readonly path: string | undefined
+  /** Only with `engine: 'pool'`. */
+  readonly settings: PoolSettings | undefined
+  /** Only with a configuration store. */
+  readonly config: ConfigSettings | undefined
+}
+
+type Options = LimiterOptions | RulesLimiterOptions | PoolLimiterOptions | ConfigLimiterOptions
+
+/** @throws MillraceError */
+function planOf(options: Options): Plan {
+  if (typeof options !== 'object' || options === null) {
+    throw invalid('options', options, 'an object with at least limit and window, or rules')
+  }
+  refuseUnknown(options, KNOWN, (name, expected) => invalid('options', name, expected))
+  const { config: store } = options as { config?: unknown }
+  const plainRules = store === undefined ? rulesOf(options as LimiterOptions) : undefined
+  // Each option is read once: a getter may return another value the next time.
+  const { maxKeys = DEFAULT_MAX_KEYS, onFull = 'evict', engine = 'inline', clock: ownClock, shared } = options
+  if (!Number.isInteger(maxKeys) || maxKeys < 1) throw invalid('maxKeys', maxKeys, 'an integer of 1 or more')
+  if (!ON_FULL.includes(onFull)) throw invalid('onFull', onFull, "'evict', 'deny' or 'allow'")
+  if (engine !== 'inline' && engine !== 'pool') throw invalid('engine', engine, "'inline' or 'pool'")
+  const { pool } = options as { pool?: PoolOptions }
+  if (engine === 'inline' && pool !== undefined)
+    throw invalid('pool', pool, "no value without engine: 'pool'")
+  const clock = ownClock === undefined ? defaultClock() : ownClock
+  checkClock(clock)
+  const config = store === undefined ? undefined : checkConfig(options as ConfigLimiterOptions, maxKeys)
+  const rules = config?.rules ?? plainRules!
+  const settings = engine === 'pool' ? checkPool(pool) : undefined
+  const path = shared === undefined ? undefined : checkShared(shared)
+  if (path !== undefined && ownClock !== undefined) throw clockWithFileError(ownClock)
+  if (path === undefined && settings !== undefined && isOwn(clock)) throw clockForPoolError(clock)
+  return { rules, maxKeys, onFull, clock, path, settings, config }
+}
+
+/** The rules: the option `rules`, or the one rule whose options stand beside the others. */
+function rulesOf(options: LimiterOptions | RulesLimiterOptions | PoolLimiterOptions): Rules {
+  for (const name of CONFIG_OPTIONS) {
+    const value = (options as unknown as Record<string, unknown>)[name]
+    if (value !== undefined) throw invalid(name, value, 'no value without config, a configuration store')
+  }
+  const { rules } = options
+  if (rules === undefined) return [checkRule(options as RuleOptions)]
+  for (const name of RULE_OPTIONS) {
+    const value = options[name as keyof RuleOptions]
+    if (value !== undefined) throw invalid(name, value, 'no value beside rules, whose rules have their own')
+  }
+  return checkRules(rules)
+}
+
+/** Creates the limiter on the file, or without a file on new memory. */
+function limiterOf(plan: Plan, file?: SharedFile): Limiter | AsyncLimiter {
+  const { rules, maxKeys, onFull, settings, config } = plan
+  const names = rules.map(({ name }) => name) as unknown as RuleMemory['names']
+  const nowMs = file === undefined ? readingOf(plan.clock) : 0
+  // A clock of your own is the time by which windows are aligned.
+  const aheadMs = file === undefined && plan.clock === monotonicClock ? Date.now() - nowMs : 0
+  const arenas = file?.arenas ?? createArenas(alignedTo(aheadMs, rules), maxKeys, onFull, nowMs)
+  if (file === undefined) warnIfLarge(rules, arenas[0].buffer.byteLength, maxKeys)
+  const memory = { arenas, names }
+  const clock = file?.clock ?? plan.clock
+  if (config === undefined) return limiterOn(memory, clock, settings, file)
+  const { maxWindows, policy } = config
+  const space =
+    file === undefined ? reserveSpace(rules, maxKeys, maxWindows).buffer : new SharedArrayBuffer(0)
+  const share = { space, maxKeys, maxWindows, aheadMs, default: policy }
+  return configuredLimiterOn({ memory, clock, file, settings, onFull }, config, share)
+}
+
+/** With `settings`, a pool decides. */
+function limiterOn(
+  memory: RuleMemory,
+  clock: Clock,
+  settings: PoolSettings | undefined,
+  file?: SharedFile,
+): Limiter | AsyncLimiter {
+  return settings === undefined
+    ? inlineLimiterOn(memory, clock, file)
+    : poolLimiterOn(memory, clock, settings, file)
+}
+
+const isOwn = (clock: Clock): boolean => clock !== monotonicClock && !(clock instanceof SharedManualClock)
+
+function clockForPoolError(clock: Clock): MillraceError {
+  const expected =
+    "none or manualClock() with engine: 'pool', whose workers can't call a function of this thread"
+  return new MillraceError('ERR_MILLRACE_INVALID_CLOCK', 'clock', clock, expected)
+}
+
+function checkShared(shared: unknown): string {
+  if (typeof shared !== 'object' || shared === null) throw invalid('shared', shared, '{ file: a path }')
+  refuseUnknown(shared, ['file'], (name, expected) => invalid('shared', name, expected))
+  const { file } = shared as { file?: unknown }
+  if (typeof file !== 'string' || file === '' || file.includes('\0')) {
+    throw invalid('shared.file', file, 'the path of a file')
+  }
+  return resolve(file)
+}
+
+function invalid(option: string, value: unknown, expected: string): MillraceError {
+  return new MillraceError('ERR_MILLRACE_INVALID_OPTION', option, value, expected)
+}

@@ -1,0 +1,379 @@
+import type { Clock } from '../../core/clock.js'
+import { Outcome } from '../../core/decision.js'
+import { InlineRulesDecision, type RuleCharge } from '../../core/inline-rules-decision.js'
+import { type Parts, type RulePart, type RulesDecision, UNDECIDED } from '../../core/rules-decision.js'
+import type { Arenas } from '../../memory/arenas.js'
+import { type ChosenAddon, chooseAddon } from '../../native/addon.js'
+import { callOf, callsFor, NativeSeries } from '../../native/series.js'
+import type { Engine, EngineStatistics } from '../engine.js'
+import type { BatchDecision, Costs } from './batch.js'
+import { isNearlyWhole } from './decision-estimates.js'
+import type { InlineEngine } from './inline.js'
+import type { RuleAttempt } from './rule-attempt.js'
+import { hasUnit, type Limits, NO_LIMITS, type RuleEngine, ruleEngineOf } from './rule-engine.js'
+import { decideRulesBatch } from './rules-batch.js'
+import { RulesChanges } from './rules-changes.js'
+import { Tally } from './tally.js'
+
+const NO_WAY = -1
+
+/**
+ * Decides for several rules, all or nothing. It charges the rules in order, by one reading of the clock. If
+ * one refuses, the rules before it take their charges back. Until then other threads see these charges. So
+ * two decisions at the same time may both refuse, although one of the requests would fit alone. No limit is
+ * exceeded: each rule admits by itself.
+ *
+ * Each rule has an engine of one rule, whose decisions do not count in the statistics.
+ */
+export class RulesEngine implements Engine<RulesDecision> {
+  /** One for each rule, in order. */
+  readonly engines: readonly RuleEngine[]
+  readonly changes: RulesChanges
+  way = NO_WAY
+  readonly #clock: Clock
+  /** Whether any rule has the option `unit`. */
+  readonly countsInUnits: boolean
+  readonly #addon: ChosenAddon
+  readonly #calls: Int32Array
+  #series: NativeSeries | undefined
+  readonly #tally: Tally
+  readonly #hasShadow: boolean
+  /** Those of the engines; undefined if any has a unit of its own. */
+  readonly #attempts: readonly RuleAttempt[] | undefined
+  /** Whether all rules charge before any makes its decision: not if the addon decides single keys of any. */
+  readonly #triesAtOnce: boolean
+  /** Only written: see `RuleAttempt.touch`. */
+  touched = 0
+
+  constructor(arenas: Arenas, names: readonly string[], clock: Clock) {
+    const calls = callsFor(arenas.length)
+    this.engines = arenas.map((arena, i) => ruleEngineOf(arena, names[i]!, clock, callOf(calls, i)))
+    this.changes = new RulesChanges(this.engines)
+    this.countsInUnits = arenas.some(hasUnit)
+    const inline = this.engines as readonly InlineEngine[]
+    this.#attempts = this.countsInUnits ? undefined : inline.map(({ attempt }) => attempt)
+    this.#triesAtOnce = this.#attempts !== undefined && !this.#attempts.some(({ hasAddon }) => hasAddon)
+    this.#addon = chooseAddon()
+    this.#calls = calls
+    this.#clock = clock
+    this.#series = this.#newSeries()
+    this.#tally = new Tally(arenas[0])
+    this.#hasShadow = arenas.some(({ shadow }) => shadow)
+  }
+
+  /** With units, each rule has a cost of its own. */
+  #newSeries(): NativeSeries | undefined {
+    const arenas = this.engines.map(({ arena }) => arena) as unknown as Arenas
+    if (this.countsInUnits) return undefined
+    return NativeSeries.for(this.#addon, arenas, this.#clock, this.#calls)
+  }
+
+  /** Reads the clock once for all rules, before any charge: the reading may be too far off for one rule. */
+  takeReading(): void {
+    this.#setReading(this.#clock.now())
+  }
+
+  #setReading(nowMs: number): void {
+    const { engines } = this
+    for (let i = 0; i < engines.length; i++) engines[i]!.reading.set(nowMs)
+  }
+
+  checkNow(lo: number, hi: number, cost: number, hint = NO_WAY): RulesDecision {
+    const series = this.#series
+    if (series?.accepts(cost) && !(cost > 1 && this.#isAboveLimit(cost, NO_LIMITS))) {
+      return this.#checkInSeries(series, lo, hi, cost, hint)
+    }
+    this.takeReading()
+    return this.check(lo, hi, cost, hint, NO_LIMITS)
+  }
+
+  checkWithin(limits: Limits, lo: number, hi: number, cost: number, hint = NO_WAY): RulesDecision {
+    this.takeReading()
+    return this.check(lo, hi, cost, hint, limits)
+  }
+
+  /**
+   * Decides and charges, by the reading that the caller has taken. `hint` is the last way of the key, or -1.
+   * The tables of all rules have the same size, so a key usually has the same way in each.
+   */
+  check(lo: number, hi: number, cost: number, hint: number, limits: Limits): RulesDecision {
+    // A limit is at least 1, but for that of a call.
+    if ((cost > 1 || limits !== NO_LIMITS) && this.#isAboveLimit(cost, limits))
+      return this.#refuseCost(lo, hi, cost, hint, limits)
+    if (this.#triesAtOnce && limits === NO_LIMITS && cost > 0)
+      return this.#checkAtOnce(this.#attempts!, lo, hi, cost, hint)
+    const { engines } = this
+    let touched = 0
+    for (let i = 1; i < engines.length; i++) touched |= engines[i]!.touch(lo, hint)
+    this.touched = touched
+    return this.#decideFrom(0, new Array(engines.length), lo, hi, cost, hint, limits)
+  }
+
+  /**
+   * Lets the rules charge one after the other, and makes the decision then. It is one function, because V8 would not
+   * inline all parts of several.
+   *
+   * All rules go on with their present records before the first charge, because that may throw. Nothing throws between
+   * two charges. Another thread may change a rule after that. A later charge then goes by the limit that held here, as
+   * if it had come before the change; or, if the cell has been converted, the attempt finds another name and charges
+   * nothing.
+   */
+  #checkAtOnce(
+    attempts: readonly RuleAttempt[],
+    lo: number,
+    hi: number,
+    cost: number,
+    hint: number,
+  ): RulesDecision {
+    const way = hint >= 0 ? hint : attempts[0]!.guess(lo, hi)
+    if (way < 0) return this.#decideFrom(0, new Array(attempts.length), lo, hi, cost, way, NO_LIMITS)
+    let touched = 0
+    for (let i = 0; i < attempts.length; i++) {
+      const attempt = attempts[i]!
+      attempt.begin()
+      touched |= attempt.touch(way)
+    }
+    this.touched = touched
+    let charged = 0
+    while (charged < attempts.length && attempts[charged]!.charges(way, lo, hi, cost)) charged++
+    // All rules have the same reading.
+    if (charged < attempts.length || isNearlyWhole(this.engines[0]!.reading.nowMs))
+      return this.#decideRest(attempts, charged, way, lo, hi, cost)
+    let charges: RuleCharge | undefined
+    for (let i = charged - 1; i >= 0; i--) {
+      charges = attempts[i]!.charge(charges)
+      if (charges === undefined) return this.#decideRest(attempts, charged, way, lo, hi, cost)
+    }
+    this.way = way
+    this.#tally.admit()
+    return new InlineRulesDecision(this, charges!, UNDECIDED, lo, hi, cost)
+  }
+
+  /** The first `charged` rules have charged at once. Makes their decisions, and decides by the others. */
+  #decideRest(
+    attempts: readonly RuleAttempt[],
+    charged: number,
+    way: number,
+    lo: number,
+    hi: number,
+    cost: number,
+  ): RulesDecision {
+    const parts = new Array<RulePart>(attempts.length)
+    for (let i = 0; i < charged; i++) parts[i] = attempts[i]!.decision(lo, hi, cost)
+    return this.#decideFrom(charged, parts, lo, hi, cost, way, NO_LIMITS)
+  }
+
+  /** Decides by the rules from index `from` on. Those before it have charged their parts. */
+  #decideFrom(
+    from: number,
+    parts: RulePart[],
+    lo: number,
+    hi: number,
+    cost: number,
+    hint: number,
+    limits: Limits,
+  ): RulesDecision {
+    const { engines } = this
+    let way = hint
+    let decided = from
+    try {
+      while (decided < engines.length) {
+        const engine = engines[decided]!
+        const part = engine.checkSet(lo, hi, cost, way, limits[decided])
+        way = engine.way
+        parts[decided] = part
+        if (!part.allowed) break
+        decided++
+      }
+    } catch (error) {
+      // An insertion reads the clock again, which may fail.
+      this.#takeBack(parts, decided)
+      throw error
+    }
+    this.way = engines[0]!.way
+    if (decided < engines.length) return this.#refuse(parts, decided, lo, hi, cost, limits)
+    return this.#admit(parts)
+  }
+
+  /** Lets the addon decide as many rules as it can, and TypeScript the rest, by one reading. */
+  #checkInSeries(series: NativeSeries, lo: number, hi: number, cost: number, hint: number): RulesDecision {
+    const engines = this.engines as readonly InlineEngine[]
+    const parts = new Array<RulePart>(engines.length)
+    if (!series.readsClock) this.takeReading()
+    const admitted = series.decide(lo, hi, cost, hint, engines[0]!.reading.nowMs)
+    if (admitted === engines.length) {
+      const { nowMs } = series
+      const charges = isNearlyWhole(nowMs) ? undefined : chargesByAddon(this.#attempts!)
+      if (charges !== undefined) {
+        this.way = engines[0]!.way
+        this.#tally.admit()
+        return new InlineRulesDecision(this, charges, UNDECIDED, lo, hi, cost)
+      }
+    }
+    for (let i = 0; i < admitted; i++) parts[i] = engines[i]!.decidedInSeries(lo, hi, cost)
+    if (admitted === engines.length) {
+      this.way = engines[0]!.way
+      return this.#admit(parts)
+    }
+    try {
+      if (series.readsClock) this.#setReading(series.nowMs)
+    } catch (error) {
+      this.#takeBack(parts, admitted)
+      throw error
+    }
+    if (!series.isRefusedBy(admitted)) {
+      const decision = this.#decideFrom(admitted, parts, lo, hi, cost, hint, NO_LIMITS)
+      // A rule may have changed its record.
+      if (!series.isOf(this.engines)) this.#series = this.#newSeries()
+      return decision
+    }
+    parts[admitted] = engines[admitted]!.decidedInSeries(lo, hi, cost)
+    this.way = engines[0]!.way
+    return this.#refuse(parts, admitted, lo, hi, cost, NO_LIMITS)
+  }
+
+  #admit(parts: RulePart[]): RulesDecision {
+    if (this.#hasShadow && parts.some(({ isShadowed }) => isShadowed)) this.#tally.admitInShadow()
+    else this.#tally.admit()
+    return new InlineRulesDecision(this, parts as unknown as Parts, UNDECIDED)
+  }
+
+  /** Lets the first `count` rules take their charges back. */
+  #takeBack(parts: RulePart[], count: number): void {
+    for (let i = 0; i < count; i++) parts[i] = this.engines[i]!.takeBack(parts[i]!)
+  }
+
+  peek(lo: number, hi: number, cost: number, limits = NO_LIMITS): RulesDecision {
+    this.takeReading()
+    const parts = this.#peekAll(lo, hi, cost, limits)
+    const below = indexOfLimitBelow(parts, cost)
+    const refusing = below >= 0 ? below : parts.findIndex(({ allowed }) => !allowed)
+    return new InlineRulesDecision(this, parts, refusing)
+  }
+
+  withoutCharge<T>(decide: () => T): T {
+    return this.engines.reduce((inner, engine) => () => engine.withoutCharge(inner), decide)()
+  }
+
+  checkMany(fingerprints: Int32Array, costs: Costs, withRemaining: boolean): BatchDecision {
+    return decideRulesBatch(this, fingerprints, costs, withRemaining)
+  }
+
+  owns(decision: unknown): decision is RulesDecision {
+    return InlineRulesDecision.is(decision) && decision.engine === this
+  }
+
+  /** Returns the most units that any rule gave back: the charge may have left the window of another. */
+  giveBack({ rules }: RulesDecision, units?: number): number {
+    if (rules.every(({ outcome }) => outcome !== Outcome.CHARGED)) return 0
+    this.takeReading() // may throw, and the decision can then be given back later
+    let most = 0
+    for (const [i, part] of rules.entries()) {
+      if (part.outcome !== Outcome.CHARGED) continue
+      most = Math.max(most, this.engines[i]!.changes.takeBack(part, units))
+    }
+    return most
+  }
+
+  /** The numbers of decisions and keys are those of the first rule. All others are sums over the rules. */
+  statistics(): EngineStatistics {
+    this.flush()
+    const [first, ...others] = this.engines.map((engine) => engine.statistics())
+    const sums = first!
+    for (const each of others) {
+      for (const name of SUMMED) sums[name] += each[name]
+    }
+    return sums
+  }
+
+  close(): void {
+    this.flush()
+    for (const engine of this.engines) engine.close()
+  }
+
+  tally(allowed: number, denied: number, shadowDenied = 0): void {
+    this.#tally.add(allowed, denied, shadowDenied)
+  }
+
+  /** Adds the counts of this thread to the shared statistics. */
+  flush(): void {
+    this.#tally.flush()
+  }
+
+  /**
+   * A rule refused. The rules before it take their charges back, and the rules after it are peeked at. Those that
+   * refuse it, too, may charge it.
+   */
+  #refuse(
+    parts: RulePart[],
+    refusing: number,
+    lo: number,
+    hi: number,
+    cost: number,
+    limits: Limits,
+  ): RulesDecision {
+    const { engines } = this
+    this.#takeBack(parts, refusing)
+    for (let i = refusing + 1; i < engines.length; i++) {
+      parts[i] = this.#chargeRefusal(i, engines[i]!.peekSet(lo, hi, cost, limits[i]), lo, hi, cost, limits)
+    }
+    this.#tally.refuse()
+    return new InlineRulesDecision(this, parts as unknown as Parts, refusing)
+  }
+
+  /** With `countRefused`, a rule charges what it refuses itself, also if another rule has refused it first. */
+  #chargeRefusal(
+    index: number,
+    peeked: RulePart,
+    lo: number,
+    hi: number,
+    cost: number,
+    limits: Limits,
+  ): RulePart {
+    const engine = this.engines[index]!
+    if (!engine.countsRefused || (peeked.allowed && !peeked.isShadowed)) return peeked
+    const part = engine.checkSet(lo, hi, cost, NO_WAY, limits[index])
+    return part.outcome === Outcome.CHARGED ? engine.takeBack(part) : part // another thread has made room
+  }
+
+  /** Refuses a cost above a limit, and names that rule. No rule is charged for an admission, even for a moment. */
+  #refuseCost(lo: number, hi: number, cost: number, hint: number, limits: Limits): RulesDecision {
+    const parts = this.#peekAll(lo, hi, cost, limits)
+    const below = indexOfLimitBelow(parts, cost)
+    if (below < 0) return this.check(lo, hi, cost, hint, limits) // another thread has raised the limit
+    const own = parts.map((part, i) => this.#chargeRefusal(i, part, lo, hi, cost, limits)) as unknown as Parts
+    this.way = this.engines[0]!.way
+    this.#tally.refuse()
+    return new InlineRulesDecision(this, own, below)
+  }
+
+  #peekAll(lo: number, hi: number, cost: number, limits: Limits): Parts {
+    return this.engines.map((engine, i) => engine.peekSet(lo, hi, cost, limits[i])) as unknown as Parts
+  }
+
+  #isAboveLimit(cost: number, limits: Limits): boolean {
+    const { engines } = this
+    for (let i = 0; i < engines.length; i++) {
+      const engine = engines[i]!
+      if (!engine.isShadow && cost > (limits[i] ?? engine.limit)) return true
+    }
+    return false
+  }
+}
+
+/** The charges that the addon has just made, from the first rule on; undefined if any is to be kept as a decision. */
+function chargesByAddon(attempts: readonly RuleAttempt[]): RuleCharge | undefined {
+  let charges: RuleCharge | undefined
+  for (let i = attempts.length - 1; i >= 0; i--) {
+    charges = attempts[i]!.chargeByAddon(charges)
+    if (charges === undefined) return undefined
+  }
+  return charges
+}
+
+const SUMMED = ['evicted', 'evictedLive', 'noRoom', 'blocksEvicted', 'damaged', 'lostWays'] as const
+
+/** The index of the first enforced rule with a limit below the cost, or -1. */
+function indexOfLimitBelow(parts: Parts, cost: number): number {
+  return parts.findIndex(({ limit, shadow }) => shadow === undefined && cost > limit)
+}

@@ -1,0 +1,211 @@
+import type { Algorithm } from '../../algorithms/algorithm.js'
+import { BlockBound } from '../../algorithms/block-bound.js'
+import { type CellView, type CellViews, Conversion, heldMs } from '../../algorithms/conversion.js'
+import { algorithmFor } from '../../algorithms/select.js'
+import type { Clock } from '../../core/clock.js'
+import { Outcome } from '../../core/decision.js'
+import { Reading } from '../../core/reading.js'
+import { Ticks } from '../../core/ticks.js'
+import { again } from '../../core/tries.js'
+import type { Arena } from '../../memory/arena.js'
+import { Insertion } from '../../memory/insertion.js'
+import { HEADER, TICK } from '../../memory/layout.js'
+import { PresentRule } from '../../memory/limit.js'
+import { arenaBy, isCurrent, recordIn } from '../../memory/records.js'
+import { Table } from '../../memory/table.js'
+import { load } from '../../memory/words.js'
+
+import { unlessDamaged } from '../damage.js'
+
+/** How this thread counts by the present record. */
+export interface View extends CellView {
+  /** The arena by this record. */
+  readonly arena: Arena
+  readonly table: Table
+  readonly insertion: Insertion
+  readonly blockBound: BlockBound
+  /** Undefined by the first record: there are no cells of others. */
+  readonly conversion: Conversion | undefined
+}
+
+/** How one thread counts by each record of an arena. Others than the present one are for cells of that record. */
+export class Views implements CellViews {
+  /** The reading of the present view. It stays when the view changes. */
+  readonly reading: Reading
+  readonly #arena: Arena
+  readonly #clock: Clock
+  readonly rule: PresentRule
+  readonly #onChange: (view: View) => void
+  readonly #others = new Map<number, CellView>()
+  #present: View
+
+  /** `onChange` is called after a change of the record. */
+  constructor(arena: Arena, clock: Clock, onChange: (view: View) => void) {
+    this.#arena = arena
+    this.#clock = clock
+    this.#onChange = onChange
+    const ticks = ticksOf(arena)
+    this.reading = new Reading(clock, ticks)
+    this.#present = this.#viewOf(arena, ticks)
+    this.rule = new PresentRule(arena.words, arena.shape.record, (record) => this.#take(record))
+  }
+
+  get present(): View {
+    return this.#present
+  }
+
+  /** Not if something else has written to the rule. */
+  isOutdated(): boolean {
+    const { words, shape } = this.#present.arena
+    const current = load(words, HEADER.CURRENT)
+    const record = recordIn(current)
+    return record !== shape.record && isCurrent(words, current) && this.of(record) !== undefined
+  }
+
+  refresh(): boolean {
+    const before = this.#present
+    this.rule.limit
+    return this.#present !== before
+  }
+
+  /**
+   * The key's way, or -1. If the key has a cell of another record, converts it first. If the rule has changed,
+   * goes on with the present one first.
+   */
+  findLive(lo: number, hi: number): number {
+    for (let tries = 0; ; tries = again(tries)) {
+      this.refresh()
+      const way = this.#present.table.findLive(lo, hi)
+      if (way >= 0 || !this.#isToLookAgain(lo, hi)) return way
+    }
+  }
+
+  /** Whether the key has been found under another record, or the record has changed. */
+  #isToLookAgain(lo: number, hi: number): boolean {
+    const { conversion } = this.#present
+    return conversion === undefined ? this.refresh() : conversion.find(lo, hi)
+  }
+
+  /**
+   * The same. The way's admission word and tick are copied to the algorithm's `last...` fields. If the memory is
+   * damaged: -1.
+   */
+  lookUp(lo: number, hi: number): number {
+    return unlessDamaged(this.#arena.words, -1, () => {
+      for (let tries = 0; ; tries = again(tries)) {
+        const way = this.findLive(lo, hi)
+        if (way < 0 || this.#present.algorithm.observe(way, lo, hi)) return way
+      }
+    })
+  }
+
+  /**
+   * The units that the key has used in the last `lastMs`, by the reading that the caller has taken. If the memory is
+   * damaged: the limit, as the key is refused.
+   */
+  usage(lo: number, hi: number, lastMs: number): number {
+    return this.#usage(lo, hi, lastMs, (reading) => reading)
+  }
+
+  #usage(lo: number, hi: number, lastMs: number, by: (reading: Reading) => Reading): number {
+    return unlessDamaged(this.#arena.words, this.rule.limit, () => {
+      for (let tries = 0; ; tries = again(tries)) {
+        const way = this.findLive(lo, hi)
+        if (way < 0) return 0
+        const { algorithm, reading, table } = this.#present
+        const used = algorithm.estimates.usedInLast(algorithm.base(way), by(reading), lastMs)
+        if (table.isLive(way, lo, hi)) return used // another thread may have converted the cell meanwhile
+      }
+    })
+  }
+
+  /**
+   * The reading by which the key's cell still has all units of the last `lastMs`: the one that the caller has taken,
+   * or an earlier one if the window is shorter than that. Then units that have left it are still in a cell at rest.
+   */
+  heldMs(lo: number, hi: number, lastMs: number): number {
+    const way = unlessDamaged(this.#arena.words, -1, () => this.findLive(lo, hi))
+    const { algorithm, arena, reading } = this.#present
+    if (way < 0 || lastMs <= reading.ticks.windowMs) return reading.nowMs
+    const tick = load(arena.words, algorithm.base(way) + TICK)
+    return heldMs(this.#present, tick, reading.nowMs, lastMs)
+  }
+
+  /** The units that the key has used since `fromMs`, seen at the earlier reading `atMs`. */
+  usageAt(lo: number, hi: number, fromMs: number, atMs: number): number {
+    return this.#usage(lo, hi, Math.max(0, atMs - fromMs), ({ clock, ticks }) => {
+      const reading = new Reading(clock, ticks)
+      reading.set(atMs)
+      return reading
+    })
+  }
+
+  /** Whether a way that `lookUp` has returned is blocked. */
+  isBlocked(way: number): boolean {
+    const { algorithm, reading } = this.#present
+    return way >= 0 && algorithm.isBlocked(algorithm.base(way), algorithm.lastAdm, reading.nowMs)
+  }
+
+  /**
+   * The outcome of a decision on a way that `lookUp` has returned, or on a new key, if it charged nothing.
+   * OUTDATED: another thread has converted the cell meanwhile, or the way has another key.
+   */
+  outcomeOf(found: number, lo: number, hi: number, cost: number, limit: number): Outcome {
+    const { algorithm, arena, insertion, reading, table } = this.#present
+    let way = found
+    if (this.isBlocked(way) || cost > limit) return Outcome.REFUSED
+    if (way < 0) {
+      if (cost === 0) return Outcome.UNCOUNTED
+      way = insertion.choose(lo, hi)
+      if (way < 0) return arena.onFull === 'allow' ? Outcome.UNCOUNTED : Outcome.NO_ROOM
+    }
+    // The total errs high, so a cost that fits with it needs no sum.
+    const fits =
+      cost === 0 ||
+      (way === found &&
+        algorithm.mostUsed(algorithm.lastAdm, algorithm.chargedTick, reading, limit) + cost <= limit) ||
+      algorithm.estimates.used(algorithm.base(way), reading, limit) + cost <= limit
+    if (way === found && !table.isLive(way, lo, hi)) return Outcome.OUTDATED
+    return fits ? Outcome.UNCOUNTED : Outcome.REFUSED
+  }
+
+  /** The view by which a cell of this record counts. */
+  of(record: number): CellView | undefined {
+    if (record === this.#present.arena.shape.record) return this.#present
+    const known = this.#others.get(record)
+    if (known !== undefined) return known
+    const arena = arenaBy(this.#arena, record)
+    if (arena === undefined) return undefined
+    const ticks = ticksOf(arena)
+    const view = { algorithm: algorithmFor(arena, ticks), reading: new Reading(this.#clock, ticks) }
+    this.#others.set(record, view)
+    return view
+  }
+
+  #take(record: number): boolean {
+    const arena = arenaBy(this.#arena, record)
+    if (arena === undefined) return false
+    const ticks = ticksOf(arena)
+    this.reading.use(ticks)
+    this.#present = this.#viewOf(arena, ticks)
+    this.#onChange(this.#present)
+    return true
+  }
+
+  #viewOf(arena: Arena, ticks: Ticks): View {
+    const { words, shape, onFull } = arena
+    const { reading } = this
+    const { record } = shape
+    const table = new Table(words, shape)
+    const algorithm: Algorithm = algorithmFor(arena, ticks)
+    const conversion = record === 0 ? undefined : new Conversion(words, shape, table, this)
+    const recorded = { record, isOutdated: () => this.isOutdated() }
+    const options = { ...recorded, onFull, others: conversion }
+    const insertion = new Insertion(words, table, algorithm, reading, options)
+    const blockBound = new BlockBound(words, table, algorithm, { ...recorded, conversion })
+    return { arena, table, algorithm, reading, insertion, conversion, blockBound }
+  }
+}
+
+const ticksOf = ({ shape }: Arena): Ticks =>
+  new Ticks(shape.windowMs, shape.buckets, shape.modulus, shape.shift, shape.offsetMs)

@@ -1,0 +1,195 @@
+import { checkCallLimit, closedError, type MostAtOnce, mostPenalty, type RuleNames } from '../api/checks.js'
+import { type Decision, type InlineDecision, Outcome } from '../core/decision.js'
+import type { RulePart } from '../core/rules-decision.js'
+import { countedOf } from '../core/unit-decision.js'
+import type { CallLimit, Engine, OwnDecision } from '../engines/engine.js'
+import type { RuleEngine } from '../engines/inline/rule-engine.js'
+import type { WaitQueues } from '../engines/waits/wait-queues.js'
+import type { RuleMemory } from '../memory/arenas.js'
+import type { KeyReader } from '../memory/key-reader.js'
+import { type Key, KeyHandle } from '../memory/keys.js'
+import { ruleNamesOf } from './shown-rules.js'
+
+/** The request of one call to one member. */
+export interface MemberRequest {
+  readonly lo: number
+  readonly hi: number
+  readonly cost: number
+  /** The limit of this call. */
+  readonly limit: CallLimit | undefined
+  /** The handle that was given as the key. */
+  readonly handle: KeyHandle | undefined
+  /** Whether the request is an attempt of `wait`. Its refusal is never charged. */
+  readonly isAttempt: boolean
+}
+
+/** The parts of a limiter that a group uses. */
+export interface MemberParts {
+  /** The name of the member in its group. */
+  readonly name: string
+  readonly memory: RuleMemory
+  /** One for each rule. */
+  readonly engines: readonly RuleEngine[]
+  readonly keys: KeyReader
+  readonly waiters: WaitQueues
+  readonly isOpen: () => boolean
+  /** Whether the memory is unmapped. */
+  readonly isReleased: () => boolean
+}
+
+/**
+ * A limiter as a member of groups. All methods but `check` run on the calling thread, also for a limiter
+ * whose decisions run on a pool. So a group can give back its charges at once, even if the pool is overloaded
+ * or has lost its workers.
+ */
+export interface GroupMember {
+  readonly name: string
+  readonly waiters: WaitQueues
+  /** @throws MillraceError `ERR_MILLRACE_CLOSED` */
+  checkOpen(): void
+  /** Checks a key and the limit of a call. */
+  request(key: Key, cost: number, limit: unknown, isAttempt: boolean): MemberRequest
+  /** Whether the cost is above the limit of an enforced rule. */
+  isAboveLimit(request: MemberRequest): boolean
+  /** The enforced rules, with the limits of the call. Their names begin with the name of the member. */
+  rulesFor(request: MemberRequest): MostAtOnce[]
+  /** Decides and charges. */
+  check(request: MemberRequest): Decision | Promise<Decision>
+  peek(request: MemberRequest): Decision
+  /** Whether any rule has the option `countRefused`. */
+  readonly countsRefused: boolean
+  /** Takes back a decision: the charge of an admission, and the count in the statistics. Never throws. */
+  undo(decision: Decision): void
+  isGivenBack(decision: Decision): boolean
+  /** Gives back the charge of a decision. Returns how many units. */
+  giveBack(decision: Decision): number
+  /** The most units that the commit of a reservation may charge in addition. */
+  readonly mostMore: number
+  /** Changes the charge to `actualCost`. Returns the units charged in addition; below 0: given back. */
+  change(decision: Decision, cost: number, actualCost: number): number
+}
+
+/** The part of a member that is the same for both engines. */
+export abstract class BaseMember {
+  readonly name: string
+  readonly waiters: WaitQueues
+  readonly mostMore: number
+  protected readonly parts: MemberParts
+  protected readonly rules: RuleNames
+
+  readonly #keyOption: string
+  readonly #limitOption: string
+
+  constructor(parts: MemberParts) {
+    this.parts = parts
+    this.name = parts.name
+    this.#keyOption = `keys.${parts.name}`
+    this.#limitOption = `limit.${parts.name}`
+    this.rules = ruleNamesOf(parts.memory)
+    this.mostMore = mostPenalty(this.rules)
+    this.waiters = parts.waiters
+  }
+
+  checkOpen(): void {
+    if (!this.parts.isOpen()) throw closedError(`members.${this.name}`)
+  }
+
+  request(key: Key, cost: number, limit: unknown, isAttempt: boolean): MemberRequest {
+    const ownLimit = checkCallLimit(limit, this.rules, this.#limitOption)
+    const { lo, hi } = this.parts.keys.read(key, this.#keyOption)
+    const handle = KeyHandle.is(key) ? key : undefined
+    return { lo, hi, cost, limit: ownLimit, handle, isAttempt }
+  }
+
+  get countsRefused(): boolean {
+    return this.parts.memory.arenas.some(({ countRefused }) => countRefused)
+  }
+
+  isAboveLimit({ cost, limit }: MemberRequest): boolean {
+    const { engines } = this.parts
+    return engines.some(({ isShadow, limit: own }, i) => !isShadow && cost > (limitAt(limit, i) ?? own))
+  }
+
+  rulesFor({ limit }: MemberRequest): MostAtOnce[] {
+    const { engines, memory, name } = this.parts
+    const rules = engines.map((engine, i) => {
+      const ownName = engines.length === 1 ? name : `${name}.${memory.names[i]}`
+      return { name: ownName, limit: limitAt(limit, i) ?? engine.limit }
+    })
+    return rules.filter((_, i) => !engines[i]!.isShadow)
+  }
+}
+
+const limitAt = (limit: CallLimit | undefined, rule: number): number | undefined =>
+  typeof limit === 'number' ? limit : limit?.[rule]
+
+/** A limiter that decides on the calling thread. */
+export class InlineMember<D extends OwnDecision> extends BaseMember implements GroupMember {
+  readonly #engine: Engine<D>
+  readonly #change: (decision: D, cost: number, actualCost: number) => number
+
+  constructor(
+    parts: MemberParts,
+    engine: Engine<D>,
+    change: (decision: D, cost: number, actualCost: number) => number,
+  ) {
+    super(parts)
+    this.#engine = engine
+    this.#change = change
+  }
+
+  check(request: MemberRequest): Decision {
+    this.checkOpen()
+    if (request.isAttempt) return this.#engine.withoutCharge(() => this.#decide(request))
+    return this.#decide(request)
+  }
+
+  peek({ lo, hi, cost, limit }: MemberRequest): Decision {
+    this.checkOpen()
+    return this.#engine.peek(lo, hi, cost, limit)
+  }
+
+  /** Takes back each charge by the reading of its decision: reading the clock might fail. */
+  undo(decision: Decision): void {
+    const { engines, isReleased } = this.parts
+    if (isReleased()) return
+    const charges = decision.rules as readonly RulePart[]
+    for (const [i, charge] of charges.entries()) {
+      if (charge.outcome !== Outcome.CHARGED) continue
+      engines[i]!.reading.set((countedOf(charge) as InlineDecision).at)
+      engines[i]!.changes.takeBack(charge)
+    }
+    if (!decision.allowed) {
+      this.#engine.tally(0, -1)
+      return
+    }
+    this.#engine.tally(-1, 0, charges.some(({ isShadowed }) => isShadowed) ? -1 : 0)
+  }
+
+  isGivenBack(decision: Decision): boolean {
+    return (decision as D).isGivenBack
+  }
+
+  giveBack(decision: Decision): number {
+    this.checkOpen()
+    const { lo, hi } = decision as D
+    const given = this.#engine.giveBack(decision as D)
+    this.waiters.wake(lo, hi)
+    return given
+  }
+
+  change(decision: Decision, cost: number, actualCost: number): number {
+    return this.#change(decision as D, cost, actualCost)
+  }
+
+  #decide({ lo, hi, cost, limit, handle }: MemberRequest): D {
+    const engine = this.#engine
+    const hint = handle?.way
+    const decision =
+      limit === undefined
+        ? engine.checkNow(lo, hi, cost, hint)
+        : engine.checkWithin(limit, lo, hi, cost, hint)
+    if (handle !== undefined) handle.way = decision.way
+    return decision
+  }
+}

@@ -1,0 +1,265 @@
+import type {
+  CheckManyOptions,
+  CheckOptions,
+  RuleChange,
+  UsageOptions,
+  WaitOptions,
+} from '../api/call-options.js'
+import {
+  blockMs,
+  checkCallOptions,
+  checkCost,
+  checkOptions,
+  checkPenalty,
+  checkRemaining,
+  closedError,
+  foreignDecisionError,
+  isDecision,
+  mostPenalty,
+  ownCosts,
+} from '../api/checks.js'
+import type { Limiter, LimiterStats } from '../api/limiter.js'
+import { InlineReservation, type Reservation } from '../api/reservation.js'
+import type { Clock } from '../core/clock.js'
+import type { Decision } from '../core/decision.js'
+import type { Duration } from '../core/duration.js'
+import { admitted } from '../core/limited.js'
+import { shadowedRules } from '../core/rules-decision.js'
+import type { CallLimit, Engine, OwnDecision } from '../engines/engine.js'
+import type { BatchDecision, Costs } from '../engines/inline/batch.js'
+import type { RuleEngine } from '../engines/inline/rule-engine.js'
+import type { RuleMemory } from '../memory/arenas.js'
+import type { Key, PackedKeys } from '../memory/keys.js'
+import { BaseLimiter, type LimiterFile } from './base-limiter.js'
+import { InlineMember } from './group-member.js'
+
+/**
+ * Decides on the calling thread. Every method checks its arguments, and an engine decides. `check` is the hot
+ * path. Each subclass repeats it for its own class of engines, so that V8 sees one class at each call and
+ * inlines it, also in a process with limiters of all three.
+ */
+export abstract class InlineLimiter<D extends OwnDecision> extends BaseLimiter implements Limiter {
+  /** Decides by all rules; undefined after `close`. */
+  #engine: Engine<D> | undefined
+
+  /** @internal */
+  constructor(
+    memory: RuleMemory,
+    engines: readonly RuleEngine[],
+    engine: Engine<D>,
+    clock: Clock,
+    file?: LimiterFile,
+  ) {
+    super(memory, engines, clock, file)
+    this.#engine = engine
+  }
+
+  protected get kind(): string {
+    return 'Limiter'
+  }
+
+  protected get isOpen(): boolean {
+    return this.#engine !== undefined
+  }
+
+  protected get isReleased(): boolean {
+    return this.parts.file !== undefined && !this.isOpen
+  }
+
+  /** Whether this limiter has decided it. @internal */
+  owns(what: unknown): boolean {
+    return this.#engine?.owns(what) ?? false
+  }
+
+  async ready(): Promise<void> {
+    this.checkOpen()
+  }
+
+  abstract check(key: Key, cost?: number, options?: CheckOptions): Decision
+
+  /** The policy is always the same. */
+  async checkAsync(key: Key, cost?: number, options?: CheckOptions): Promise<Decision> {
+    return this.check(key, cost, options)
+  }
+
+  checkOrThrow(key: Key, cost?: number, options?: CheckOptions): Decision {
+    return admitted(this.check(key, cost, options))
+  }
+
+  reserve(key: Key, cost: number, options?: CheckOptions): Reservation {
+    this.checkOpen()
+    checkCost(cost) // it has no default
+    const decision = this.check(key, cost, options) as D
+    return new InlineReservation({
+      decision,
+      cost,
+      mostMore: mostPenalty(this.parts.rules),
+      isGivenBack: () => decision.isGivenBack,
+      change: (actualCost) => this.#change(decision, cost, actualCost),
+    })
+  }
+
+  peek(key: Key, cost = 1, options?: CheckOptions): Decision {
+    this.checkOpen()
+    checkCost(cost)
+    const limit = this.#limitIn(options)
+    const { lo, hi } = this.parts.keys.read(key)
+    return this.#openEngine().peek(lo, hi, cost, limit) // open: a getter may have closed the limiter
+  }
+
+  checkMany(
+    keys: readonly Key[] | PackedKeys,
+    costs: Costs = 1,
+    options: CheckManyOptions = {},
+  ): BatchDecision {
+    this.checkOpen()
+    const { fingerprints } = this.parts.keys.pack(keys)
+    checkOptions(options, ['remaining'])
+    const { remaining = false } = options
+    checkRemaining(remaining)
+    const own = ownCosts(costs, fingerprints.length / 2)
+    // `#openEngine` once more: a getter may have closed the limiter.
+    return this.#openEngine().checkMany(fingerprints, own, remaining)
+  }
+
+  async wait(key: Key, options: WaitOptions = {}): Promise<Decision> {
+    return this.waitFor(key, options)
+  }
+
+  usage(key: Key, lastMs?: Duration, options: UsageOptions = {}): number {
+    const { rule, lo, hi, ms } = this.usageRequest(key, lastMs, options)
+    return this.parts.engines[rule]!.usage(lo, hi, ms)
+  }
+
+  refund(decision: Decision): number
+  refund(key: Key, cost: number): number
+  refund(what: Decision | Key, cost?: number): number {
+    const engine = this.#openEngine()
+    if (engine.owns(what)) {
+      const given = engine.giveBack(what)
+      this.parts.waiters.wake(what.lo, what.hi)
+      return given
+    }
+    if (isDecision(what)) throw foreignDecisionError(what)
+    checkCost(cost)
+    const { lo, hi } = this.parts.keys.read(what as Key)
+    const refunded = engine.changes.refund(lo, hi, cost)
+    this.parts.waiters.wake(lo, hi)
+    return refunded
+  }
+
+  penalize(key: Key, cost: number): boolean {
+    const engine = this.#openEngine()
+    checkPenalty(cost, this.parts.rules)
+    const { lo, hi } = this.parts.keys.read(key)
+    return engine.changes.penalize(lo, hi, cost)
+  }
+
+  block(key: Key, ms: Duration): boolean {
+    const engine = this.#openEngine()
+    const forMs = blockMs(ms)
+    const { lo, hi } = this.parts.keys.read(key)
+    const isBlocked = engine.changes.block(lo, hi, forMs)
+    this.parts.waiters.wake(lo, hi) // the new block may end earlier
+    return isBlocked
+  }
+
+  unblock(key: Key): boolean {
+    const engine = this.#openEngine()
+    const { lo, hi } = this.parts.keys.read(key)
+    const unblocked = engine.changes.unblock(lo, hi)
+    this.parts.waiters.wake(lo, hi)
+    return unblocked
+  }
+
+  clear(key: Key): void {
+    const engine = this.#openEngine()
+    const { lo, hi } = this.parts.keys.read(key)
+    engine.changes.clear(lo, hi)
+    this.parts.waiters.wake(lo, hi)
+  }
+
+  clearAll(): void {
+    this.#openEngine().changes.clearAll()
+    this.parts.updates.check()
+  }
+
+  update(rule: string, change: RuleChange): void {
+    this.changeRule(rule, change)
+  }
+
+  stats(): LimiterStats {
+    return this.#openEngine().statistics()
+  }
+
+  async close(): Promise<void> {
+    const engine = this.#engine
+    engine?.close()
+    this.#engine = undefined
+    this.parts.waiters.close(closedError()) // before the release: it reads the memory
+    if (engine !== undefined) this.parts.file?.release()
+  }
+
+  /** The engine of all rules. @internal */
+  get engine(): Engine<D> {
+    return this.#openEngine()
+  }
+
+  /** The engines of the rules, in order. @internal */
+  get ruleEngines(): readonly RuleEngine[] {
+    return this.parts.engines
+  }
+
+  /** This limiter as a member of a group. @internal */
+  toMember(name: string): InlineMember<D> {
+    const parts = this.memberParts(name, () => this.#engine !== undefined)
+    return new InlineMember(parts, this.#openEngine(), (...change) => this.#change(...change))
+  }
+
+  /** Decides by the options of a call. Each subclass's `check` calls it, off its hot path. @internal */
+  protected checkBy(options: CheckOptions, key: Key, cost: number): Decision {
+    const limit = this.#limitIn(options)
+    if (typeof key === 'string') {
+      const { lo, hi } = this.parts.keys.read(key)
+      return this.#decide(lo, hi, cost, limit)
+    }
+    const handle = this.parts.keys.owned(key)
+    const decision = this.#decide(handle.lo, handle.hi, cost, limit, handle.way)
+    handle.way = decision.way
+    return decision
+  }
+
+  /** @internal */
+  protected attempt(lo: number, hi: number, cost: number, limit: CallLimit | undefined): Decision {
+    return this.#openEngine().withoutCharge(() => this.#decide(lo, hi, cost, limit))
+  }
+
+  /** Decides by the limit of one call, or by those of the rules. */
+  #decide(lo: number, hi: number, cost: number, limit: CallLimit | undefined, hint?: number): D {
+    const engine = this.#openEngine()
+    if (limit === undefined) return engine.checkNow(lo, hi, cost, hint)
+    return engine.checkWithin(limit, lo, hi, cost, hint)
+  }
+
+  /** Charges the key of a decision in addition, or gives back a part of the decision's charge. */
+  #change(decision: D, cost: number, actualCost: number): number {
+    const { lo, hi } = decision
+    const engine = this.#openEngine()
+    if (actualCost > cost) {
+      return engine.changes.chargeMore(lo, hi, cost, actualCost, shadowedRules(decision))
+    }
+    const given = engine.giveBack(decision, cost - actualCost)
+    this.parts.waiters.wake(lo, hi)
+    return 0 - given
+  }
+
+  /** The limit of one call, if its options have one. */
+  #limitIn(options: CheckOptions | undefined): CallLimit | undefined {
+    return options === undefined ? undefined : checkCallOptions(options, ['limit'], this.parts.rules).limit
+  }
+
+  #openEngine(): Engine<D> {
+    if (this.#engine === undefined) throw closedError()
+    return this.#engine
+  }
+}

@@ -1,0 +1,50 @@
+import type { Clock } from '../core/clock.js'
+import type { OwnDecision } from '../engines/engine.js'
+import type { PoolSettings } from '../engines/pool/pool.js'
+import type { RuleMemory } from '../memory/arenas.js'
+import { unitIn } from '../memory/unit.js'
+import type { LimiterFile } from './base-limiter.js'
+import type { InlineLimiter } from './inline-limiter.js'
+import { OneRuleLimiter } from './one-rule-limiter.js'
+import { PoolLimiter } from './pool-limiter.js'
+import { RulesLimiter } from './rules-limiter.js'
+import { UnitLimiter } from './unit-limiter.js'
+
+/** A limiter that decides on the calling thread, by any rules. */
+export type AnyInlineLimiter = InlineLimiter<OwnDecision>
+
+/** Creates the limiter of this memory on the calling thread. If that fails, the file is released. */
+export function inlineLimiterOn(memory: RuleMemory, clock: Clock, file?: LimiterFile): AnyInlineLimiter {
+  return orRelease(file, () => {
+    const {
+      arenas: [arena, ...others],
+      names: [name],
+    } = memory
+    if (others.length > 0) return new RulesLimiter(memory, clock, file) as unknown as AnyInlineLimiter
+    const unit = unitIn(arena.words)
+    const limiter =
+      unit === undefined
+        ? new OneRuleLimiter(arena, name, clock, file)
+        : new UnitLimiter(arena, name, unit, clock, file)
+    return limiter as unknown as AnyInlineLimiter
+  })
+}
+
+/** Creates the limiter of this memory that decides on a pool. If that fails, the file is released. */
+export function poolLimiterOn(
+  memory: RuleMemory,
+  clock: Clock,
+  settings: PoolSettings,
+  file?: LimiterFile,
+): PoolLimiter {
+  return orRelease(file, () => new PoolLimiter(memory, clock, settings, file))
+}
+
+function orRelease<T>(file: LimiterFile | undefined, make: () => T): T {
+  try {
+    return make()
+  } catch (error) {
+    file?.release()
+    throw error
+  }
+}

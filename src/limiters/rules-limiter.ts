@@ -1,0 +1,50 @@
+import type { CheckOptions } from '../api/call-options.js'
+import { closedError, invalidCostError } from '../api/checks.js'
+import type { Clock } from '../core/clock.js'
+import type { Decision } from '../core/decision.js'
+import type { RulesDecision } from '../core/rules-decision.js'
+import { RulesEngine } from '../engines/inline/rules-engine.js'
+import type { RuleMemory } from '../memory/arenas.js'
+import type { Hasher } from '../memory/hash.js'
+import type { KeyReader } from '../memory/key-reader.js'
+import { checkKeyString, type Key, MAX_KEY_LENGTH } from '../memory/keys.js'
+import type { LimiterFile } from './base-limiter.js'
+import { InlineLimiter } from './inline-limiter.js'
+
+/** Decides on the calling thread by several rules. */
+export class RulesLimiter extends InlineLimiter<RulesDecision> {
+  readonly #keys: KeyReader
+  readonly #hasher: Hasher
+  #engine: RulesEngine | undefined
+
+  /** @internal */
+  constructor(memory: RuleMemory, clock: Clock, file?: LimiterFile) {
+    const engine = new RulesEngine(memory.arenas, memory.names, clock)
+    super(memory, engine.engines, engine, clock, file)
+    this.#keys = this.parts.keys
+    this.#hasher = this.#keys.hasher
+    this.#engine = engine
+  }
+
+  check(key: Key, cost = 1, options?: CheckOptions): Decision {
+    const engine = this.#engine
+    if (engine === undefined) throw closedError()
+    if (!(Number.isInteger(cost) && cost >= 0)) throw invalidCostError(cost)
+    if (options !== undefined) return this.checkBy(options, key, cost)
+    if (typeof key === 'string') {
+      if (key.length === 0 || key.length > MAX_KEY_LENGTH) checkKeyString(key, 'key')
+      const hasher = this.#hasher
+      hasher.hash(key)
+      return engine.checkNow(hasher.lo, hasher.hi, cost)
+    }
+    const handle = this.#keys.owned(key)
+    const decision = engine.checkNow(handle.lo, handle.hi, cost, handle.way)
+    if (handle.way !== engine.way) handle.way = engine.way
+    return decision
+  }
+
+  override close(): Promise<void> {
+    this.#engine = undefined
+    return super.close()
+  }
+}

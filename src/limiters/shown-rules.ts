@@ -1,0 +1,63 @@
+import type { LimiterRule } from '../api/call-options.js'
+import type { PresentOptions, RuleNames } from '../api/checks.js'
+import { type LimitRange, MAX_LIMIT, MOST_IN_FIXED_WINDOW } from '../core/rule.js'
+import { DEFAULT_ALGORITHM } from '../core/rule-algorithms.js'
+import type { RuleEngine } from '../engines/inline/rule-engine.js'
+import type { Arena } from '../memory/arena.js'
+import type { RuleMemory } from '../memory/arenas.js'
+import type { Shape } from '../memory/layout.js'
+import { unitIn } from '../memory/unit.js'
+
+/** The window and the cells of a rule at present. */
+export function presentShape(engine: RuleEngine): Shape {
+  engine.limit // goes on with the present record
+  return engine.arena.shape
+}
+
+/** The rule of an engine, as it is at present. */
+export function ruleOf(name: string, engine: RuleEngine): LimiterRule {
+  const { limit } = engine // goes on with the present record
+  const { shape, edge, words, algorithm, align, rate } = engine.arena
+  const { windowMs, buckets, units } = shape
+  const unit = unitIn(words)
+  const isLog = algorithm === 'sliding-log'
+  return {
+    name,
+    limit: rate === undefined ? limit : (limit * rate.limit) / rate.burst,
+    windowMs: rate === undefined ? windowMs : (windowMs * rate.limit) / rate.burst,
+    granularityMs: windowMs / (isLog ? buckets : units || buckets),
+    edge,
+    ...(algorithm !== DEFAULT_ALGORITHM && { algorithm }),
+    ...(align !== 'none' && { align }),
+    ...(rate !== undefined && { burst: limit }),
+    ...(isLog && { maxLimit: units * (unit ?? 1) }),
+    ...(unit !== undefined && { unit }),
+  }
+}
+
+/** The rule of an engine, for a change. */
+export function presentOptions(engine: RuleEngine): PresentOptions {
+  const { limit } = engine // goes on with the present record
+  const { arena } = engine
+  const { algorithm, align, rate, shape, words } = arena
+  const unit = unitIn(words)
+  const units = limit / (unit ?? 1)
+  return { ...shape, limit: units, algorithm, align, rate, unit, range: rangeOf(arena), shape }
+}
+
+/** The limits that a rule may have. */
+function rangeOf({ algorithm, rate, shape }: Arena): LimitRange {
+  const counted = algorithm === 'fixed-window' ? MOST_IN_FIXED_WINDOW : MAX_LIMIT
+  const most = shape.units || counted
+  return { most, mostAnew: algorithm === 'sliding-log' ? most : counted, rate }
+}
+
+/** The names of a limiter's rules, the unit of each, and the limits that it may have. */
+export function ruleNamesOf({ arenas, names }: RuleMemory): RuleNames {
+  return { names, units: arenas.map(({ words }) => unitIn(words)), ranges: arenas.map(rangeOf) }
+}
+
+/** The fields that `console.log` prints of a limiter. */
+export function shownRules(rules: readonly LimiterRule[]): object {
+  return rules.length === 1 ? rules[0]! : { rules }
+}

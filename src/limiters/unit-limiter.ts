@@ -1,0 +1,46 @@
+import type { CheckOptions } from '../api/call-options.js'
+import { closedError, invalidCostError } from '../api/checks.js'
+import type { Clock } from '../core/clock.js'
+import type { Decision, InlineDecision } from '../core/decision.js'
+import type { UnitDecision } from '../core/unit-decision.js'
+import { InlineEngine } from '../engines/inline/inline.js'
+import { UnitEngine } from '../engines/inline/unit-engine.js'
+import type { Arena } from '../memory/arena.js'
+import type { KeyReader } from '../memory/key-reader.js'
+import type { Key } from '../memory/keys.js'
+import type { LimiterFile } from './base-limiter.js'
+import { InlineLimiter } from './inline-limiter.js'
+
+/** Decides on the calling thread by one rule with the option `unit`. */
+export class UnitLimiter extends InlineLimiter<UnitDecision<InlineDecision>> {
+  readonly #keys: KeyReader
+  #engine: UnitEngine | undefined
+
+  /** @internal */
+  constructor(arena: Arena, ruleName: string, unit: number, clock: Clock, file?: LimiterFile) {
+    const engine = new UnitEngine(new InlineEngine(arena, ruleName, clock), unit)
+    super({ arenas: [arena], names: [ruleName] }, [engine], engine, clock, file)
+    this.#keys = this.parts.keys
+    this.#engine = engine
+  }
+
+  check(key: Key, cost = 1, options?: CheckOptions): Decision {
+    const engine = this.#engine
+    if (engine === undefined) throw closedError()
+    if (!(Number.isInteger(cost) && cost >= 0)) throw invalidCostError(cost)
+    if (options !== undefined) return this.checkBy(options, key, cost)
+    if (typeof key === 'string') {
+      const { lo, hi } = this.#keys.read(key)
+      return engine.checkNow(lo, hi, cost)
+    }
+    const handle = this.#keys.owned(key)
+    const decision = engine.checkNow(handle.lo, handle.hi, cost, handle.way)
+    handle.way = decision.way
+    return decision
+  }
+
+  override close(): Promise<void> {
+    this.#engine = undefined
+    return super.close()
+  }
+}

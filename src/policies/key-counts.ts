@@ -1,0 +1,187 @@
+// What the members of a configured limiter count of a key: see `carry-over.ts`.
+import type { AsyncLimiter } from '../api/async-limiter.js'
+import type { AlgorithmName } from '../core/rule-algorithms.js'
+import type { RuleEngine } from '../engines/inline/rule-engine.js'
+import { presentShape } from '../limiters/shown-rules.js'
+import { HASH } from '../memory/layout.js'
+import { unitIn } from '../memory/unit.js'
+import type { CountedRule, KeyCounts, KeyCountsInTurn, OwnUnits } from './carry-over.js'
+
+/** A member that counts in shared memory. */
+export interface CountingLimiter {
+  readonly ruleEngines: readonly RuleEngine[]
+}
+
+/** The fingerprint of a key, or of its ledger. */
+export interface KeyHalves {
+  readonly lo: number
+  readonly hi: number
+}
+
+/** Those that know how many units count, and not when each was charged. */
+const UNDATED: readonly AlgorithmName[] = ['fixed-window', 'token-bucket', 'leaky-bucket']
+
+/** So many granules of a window on a server are told apart. */
+const MOST_GRANULES = 60
+
+/** The fingerprint of a key's ledger: that of no other key, as fingerprints are random to all. */
+export function ledgerOf({ lo, hi }: KeyHalves): KeyHalves {
+  return { lo: lo ^ 0x6c656467 || 1, hi: (hi ^ 0x65722121) & HASH }
+}
+
+/** Of a member in shared memory, by this thread. */
+export class KeyCountsInMemory implements KeyCounts {
+  readonly rules: readonly CountedRule[]
+  readonly #engines: readonly RuleEngine[]
+  readonly #key: KeyHalves
+  readonly #ledger: KeyHalves
+
+  constructor({ ruleEngines }: CountingLimiter, key: KeyHalves) {
+    this.#engines = ruleEngines
+    this.#key = key
+    this.#ledger = ledgerOf(key)
+    this.rules = ruleEngines.map((engine) => {
+      const { windowMs, buckets } = presentShape(engine)
+      const { words, algorithm } = engine.arena
+      return { windowMs, unit: unitIn(words), granules: UNDATED.includes(algorithm) ? 0 : buckets }
+    })
+  }
+
+  units(rule: number, lastMs: number): OwnUnits {
+    const engine = this.#engines[rule]!
+    const { lo, hi } = this.#key
+    const nowMs = readNow(engine)
+    const atMs = engine.views.heldMs(lo, hi, lastMs)
+    const used = usageAt(engine, this.#key, nowMs - lastMs, atMs)
+    if (used === 0 || used >= mostIn(engine) || !this.#endsTogether(engine, nowMs, atMs))
+      return { own: used, carried: 0 }
+    const carried = Math.min(used, usageAt(engine, this.#ledger, nowMs - lastMs, atMs))
+    return { own: used - carried, carried }
+  }
+
+  charged(rule: number, lastMs: number): number {
+    return this.#engines[rule]!.usage(this.#ledger.lo, this.#ledger.hi, lastMs)
+  }
+
+  sinceMs(rule: number, age: number): number {
+    const engine = this.#engines[rule]!
+    const nowMs = readNow(engine)
+    const { ticks, absoluteTick } = engine.reading
+    // A log dates a unit by the end of its granule.
+    const isLog = engine.arena.algorithm === 'sliding-log'
+    return nowMs - ticks.startMs(absoluteTick - age - (isLog ? 1 : 0))
+  }
+
+  charge(units: readonly number[]): void {
+    for (const [i, { changes }] of this.#engines.entries()) {
+      const isCharged = changes.penalize(this.#key.lo, this.#key.hi, units[i]!)
+      if (isCharged) changes.penalize(this.#ledger.lo, this.#ledger.hi, units[i]!)
+    }
+  }
+
+  blockLeft(): number {
+    const { lo, hi } = this.#key
+    return Math.max(...this.#engines.map((engine) => engine.peek(lo, hi, 0).retryAfterMs))
+  }
+
+  block(ms: number): void {
+    for (const { changes } of this.#engines) changes.block(this.#key.lo, this.#key.hi, ms)
+  }
+
+  /** After the key's counts: then all that it had counts for nobody. */
+  clearLedger(): void {
+    for (const { changes } of this.#engines) changes.clear(this.#ledger.lo, this.#ledger.hi)
+  }
+
+  /** Whether the ledger loses its units no later than the cell. Windows that begin with a key's first request may not. */
+  #endsTogether(engine: RuleEngine, nowMs: number, atMs: number): boolean {
+    if (engine.arena.align !== 'first') return true
+    const [ledger, key] = [this.#ledger, this.#key].map(({ lo, hi }) => engine.peek(lo, hi, 0).resetMs)
+    return atMs === nowMs && ledger! <= key!
+  }
+}
+
+/** Of a member on a server. */
+export class KeyCountsOnServer implements KeyCountsInTurn {
+  readonly rules: readonly CountedRule[]
+  readonly #limiter: AsyncLimiter
+  readonly #key: string
+  readonly #ledger: string
+
+  constructor(limiter: AsyncLimiter, key: string) {
+    this.#limiter = limiter
+    this.#key = key
+    this.#ledger = `${key}\u0000ledger`
+    this.rules = limiter.rules.map(({ windowMs, granularityMs, unit, algorithm }) => {
+      const isDated = algorithm !== 'sliding-counter' && !UNDATED.includes(algorithm ?? 'sliding-window')
+      // Each age is asked for by calls of its own.
+      const granules = isDated ? Math.min(MOST_GRANULES, Math.round(windowMs / granularityMs)) : 0
+      return { windowMs, unit, granules }
+    })
+  }
+
+  async units(rule: number, lastMs: number): Promise<OwnUnits> {
+    const used = await this.#usage(this.#key, rule, lastMs)
+    if (used === 0) return { own: 0, carried: 0 }
+    const carried = Math.min(used, await this.#usage(this.#ledger, rule, lastMs))
+    return { own: used - carried, carried }
+  }
+
+  charged(rule: number, lastMs: number): Promise<number> {
+    return this.#usage(this.#ledger, rule, lastMs)
+  }
+
+  sinceMs(rule: number, age: number): number {
+    const { windowMs, granules } = this.rules[rule]!
+    return (windowMs * age) / granules
+  }
+
+  /** A charge acts on all rules of a limiter. */
+  async charge(units: readonly number[]): Promise<void> {
+    const most = Math.max(...units)
+    await this.#limiter.penalize(this.#key, most)
+    await this.#limiter.penalize(this.#ledger, most)
+  }
+
+  /** A third key is full while a process has the turn. */
+  async begin(): Promise<(() => Promise<number>) | undefined> {
+    const cost = Math.min(...this.#limiter.rules.map(({ limit, burst }) => burst ?? limit))
+    const turn = await this.#limiter.check(`${this.#key}\u0000turn`, cost)
+    return turn.allowed ? () => this.#limiter.refund(turn) : undefined
+  }
+
+  async blockLeft(): Promise<number> {
+    return (await this.#limiter.peek(this.#key, 0)).retryAfterMs
+  }
+
+  block(ms: number): Promise<boolean> {
+    return this.#limiter.block(this.#key, ms)
+  }
+
+  clearLedger(): Promise<void> {
+    return this.#limiter.clear(this.#ledger)
+  }
+
+  #usage(key: string, index: number, lastMs: number): Promise<number> {
+    const { name, windowMs } = this.#limiter.rules[index]!
+    const isWhole = this.rules[index]!.granules === 0
+    const ms = isWhole ? windowMs : Math.min(Math.max(Math.ceil(lastMs), 1), windowMs)
+    return this.#limiter.usage(key, ms, { rule: name })
+  }
+}
+
+/** The reading of the clock that the next look-ups go by. */
+function readNow({ reading }: RuleEngine): number {
+  reading.take()
+  return reading.nowMs
+}
+
+function usageAt({ arena, views }: RuleEngine, { lo, hi }: KeyHalves, fromMs: number, atMs: number): number {
+  return views.usageAt(lo, hi, fromMs, atMs) * (unitIn(arena.words) ?? 1)
+}
+
+/** The units of a full log: a charge displaces older ones, which may be the cell's own. */
+function mostIn({ arena }: RuleEngine): number {
+  if (arena.algorithm !== 'sliding-log') return Number.POSITIVE_INFINITY
+  return arena.shape.units * (unitIn(arena.words) ?? 1)
+}

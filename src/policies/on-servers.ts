@@ -1,0 +1,63 @@
+import type { AsyncLimiter } from '../api/async-limiter.js'
+import { MillraceError } from '../core/errors.js'
+import { RULE_OPTIONS } from '../core/rule-options.js'
+import { AsyncConfiguredLimiter, type AsyncMember } from './async-configured-limiter.js'
+import { CONFIG_OPTIONS, type ConfigOptions, checkConfig } from './options.js'
+import { PolicyChoice } from './policy-choice.js'
+import { PolicyPlans } from './policy-plans.js'
+import { type PolicyShape, policyShapeOf } from './policy-shape.js'
+
+/** How a limiter on a server is made. */
+export interface RemoteMaker<Options> {
+  /** @throws MillraceError */
+  check(options: Options): void
+  make(options: Options): AsyncMember
+}
+
+/** Keys that are cached without another number: as many as a limiter in memory has by default. */
+const CACHED_KEYS = 100_000
+/** Characters that a member adds to the prefix of its keys. */
+const TAG = 9
+const LONGEST_PREFIX = 64 - TAG
+
+/**
+ * A limiter on a server that takes its rules from a configuration store. Policies with other windows than the default
+ * have limiters of their own, with names of keys of their own.
+ */
+export function configuredRemote<Options>(
+  options: ConfigOptions & { readonly prefix: string },
+  { check, make }: RemoteMaker<Options>,
+): AsyncLimiter {
+  const settings = checkConfig(options, CACHED_KEYS)
+  const { prefix } = options
+  if (typeof prefix === 'string' && prefix.length > LONGEST_PREFIX) {
+    const expected = `at most ${LONGEST_PREFIX} characters with config: windows of policies add ${TAG}`
+    throw new MillraceError('ERR_MILLRACE_INVALID_OPTION', 'prefix', prefix, expected)
+  }
+  const others = Object.fromEntries(
+    Object.entries(options).filter(
+      ([name]) => !CONFIG_OPTIONS.includes(name) && !RULE_OPTIONS.includes(name),
+    ),
+  )
+  const shape = policyShapeOf(settings.rules)
+  const optionsOf = (own: object, ownPrefix: string) =>
+    ({ ...others, ...own, prefix: ownPrefix }) as unknown as Options
+  const optionsFor = ({ policy, tag }: PolicyShape) =>
+    optionsOf(policy!, `${prefix}:${tag.toString(16).padStart(8, '0')}`)
+  const maker = {
+    refusalOf(other: PolicyShape): string | undefined {
+      try {
+        check(optionsFor(other))
+        return undefined
+      } catch (error) {
+        if (error instanceof MillraceError) return `one whose ${error.option} is ${error.expected}`
+        throw error
+      }
+    },
+    make: (other: PolicyShape) => make(optionsFor(other)),
+  }
+  const first = { limiter: make(optionsOf(settings.policy, prefix)), shape }
+  const { maxWindows, cache, report } = settings
+  const plans = new PolicyPlans<AsyncMember>(first, maker, maxWindows, 2 * cache.maxKeys, report)
+  return new AsyncConfiguredLimiter(new PolicyChoice(plans, settings))
+}

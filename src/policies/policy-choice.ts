@@ -1,0 +1,223 @@
+// Which policy a key has by now: the cache of a limiter and its plans.
+
+import type { CheckOptions, RuleChange } from '../api/call-options.js'
+import type { LimiterStats } from '../api/limiter.js'
+import type { ConfigStore } from '../config/config-store.js'
+import type { ConfigStatistics } from '../core/config-statistics.js'
+import { MillraceError } from '../core/errors.js'
+import { isUncounted } from '../core/uncounted-limit.js'
+import type { CallLimit } from '../engines/engine.js'
+import { type CachedPolicy, type CacheSettings, PolicyCache } from './cache.js'
+import {
+  DEFAULT_PLAN,
+  limitOfValue,
+  memberIn,
+  type PlanLimits,
+  type PlanMember,
+  type PolicyPlans,
+  valueIn,
+} from './policy-plans.js'
+
+/** What a limiter does when policies change. */
+export interface ChoiceUser {
+  moved(key: string, from: number, to: number): void
+  dropped(keys: readonly string[] | undefined): void
+  displaced?(key: string): void
+}
+
+/** The options of a choice, checked. */
+export interface ChoiceSettings {
+  readonly store: ConfigStore
+  readonly cache: CacheSettings
+  readonly onMiss: 'default' | 'refuse'
+  readonly report: (error: MillraceError) => void
+}
+
+/** What decides for a key. It holds over an await, when the number of its plan may mean nothing any more. */
+export interface KeyOwner<L> {
+  readonly member: PlanMember<L>
+  /** The limits of the policy, in the units of the member's limiter; undefined: those of the member. */
+  readonly limits: CallLimit | undefined
+}
+
+/** A limiter that knows its own decisions. */
+export interface OwningLimiter {
+  owns(decision: unknown): boolean
+  close(): Promise<void>
+}
+
+/** Chooses the plans of keys for a limiter. */
+export class PolicyChoice<L extends OwningLimiter> {
+  readonly members: readonly PlanMember<L>[]
+  readonly onMiss: 'default' | 'refuse'
+  readonly deadlineMs: number
+  readonly #plans: PolicyPlans<L>
+  readonly #settings: ChoiceSettings
+  #cache!: PolicyCache
+  #endCheck = () => {}
+
+  constructor(plans: PolicyPlans<L>, settings: ChoiceSettings) {
+    this.members = plans.members
+    this.onMiss = settings.onMiss
+    this.deadlineMs = settings.cache.deadlineMs
+    this.#plans = plans
+    this.#settings = settings
+  }
+
+  get first(): L {
+    return this.members[0]!.limiter
+  }
+
+  /** The member that made a decision. */
+  ownerOf(decision: unknown): L | undefined {
+    return this.members.find(({ limiter }) => limiter.owns(decision))?.limiter
+  }
+
+  /** Tells what goes wrong. */
+  report(error: MillraceError): void {
+    this.#settings.report(error)
+  }
+
+  /** Begins to watch the store. */
+  begin(user: ChoiceUser): void {
+    const { store, cache, report } = this.#settings
+    this.#plans.onForget = () => {
+      user.dropped(undefined)
+      this.#cache.replan()
+    }
+    this.#cache = new PolicyCache(store, cache, {
+      planOf: (found) => this.#plans.planOf(found),
+      moved: (key, from, to) => user.moved(key, from, to),
+      dropped: (keys) => user.dropped(keys),
+      displaced: (key) => user.displaced?.(key),
+      failed: report,
+    })
+    this.#endCheck = store.addCheck(
+      (policy) => this.#plans.check(policy),
+      (policy) => this.#plans.release(policy),
+    )
+  }
+
+  /** @see PolicyCache.peek */
+  peek(key: string): CachedPolicy {
+    return this.#cache.peek(key)
+  }
+
+  /** The plan of what was found, at present: it may have made room for other keys, and plans be forgotten, since. */
+  planIn({ plan, found, isKept }: CachedPolicy): number {
+    return plan < 0 || isKept ? plan : this.#plans.planOf(found).plan
+  }
+
+  /** @see PolicyCache.isCurrent */
+  isCurrent(found: CachedPolicy): boolean {
+    return this.#cache.isCurrent(found)
+  }
+
+  /** Waits until the policy of a key is known, at most for the deadline. */
+  load(key: string): Promise<CachedPolicy> {
+    return this.#cache.get(key)
+  }
+
+  /** The plan of a key; the default if its policy is not known. */
+  planOrDefault(key: string): number {
+    const plan = this.planIn(this.peek(key))
+    return plan >= 0 ? plan : DEFAULT_PLAN
+  }
+
+  /** The error of a call that can't go on without the policy. */
+  unknownError(): MillraceError {
+    const expected = 'a configuration store that has answered'
+    return new MillraceError('ERR_MILLRACE_CONFIG_STORE', 'key', 'a key whose policy is not known', expected)
+  }
+
+  /** The owner of a key by what is known of its policy now; undefined: a call of the key is to be refused. */
+  ownerBy({ plan, found }: CachedPolicy): KeyOwner<L> | undefined {
+    if (plan < 0 && this.onMiss === 'refuse') return undefined
+    const member = this.members[plan < 0 ? 0 : memberIn(plan)]!
+    if (plan < 0 || valueIn(plan) === 0 || found === undefined) return { member, limits: undefined }
+    return { member, limits: limitsFor(member, this.#plans.limitsIn(found.policy)) }
+  }
+
+  /** The limits of a plan for its engine, with `value`, which is not 0. No other plan may have been made since. */
+  limitsOf(plan: number, value: number): CallLimit {
+    const member = this.members[memberIn(plan)]!
+    return limitsFor(
+      member,
+      member.shape.rules.length === 1 ? [limitOfValue(value)] : this.#plans.listOf(value),
+    )
+  }
+
+  /** Options of a call with the limits of a plan, where the call has none of its own. */
+  withLimits<O extends CheckOptions>(plan: number, options: O): O {
+    const value = valueIn(plan)
+    if (value === 0) return options
+    return this.optionsFor(
+      { member: this.members[memberIn(plan)]!, limits: this.limitsOf(plan, value) },
+      options,
+    )
+  }
+
+  /** Options of a call with the limits of the owner, where the call has none of its own. */
+  optionsFor<O extends CheckOptions>({ member, limits: own }: KeyOwner<L>, options: O): O {
+    if (own === undefined) return options
+    const { rules } = member.shape
+    if (typeof own === 'number') {
+      // The limit of such a rule is a rate, and this member has that of the policy.
+      const isBurst = rules[0].rate !== undefined && !isUncounted(own)
+      return options.limit !== undefined || isBurst ? options : { ...options, limit: own }
+    }
+    const limits = Object.fromEntries(
+      rules.flatMap(({ name, rate }, i) =>
+        rate === undefined || isUncounted(own[i]!) ? [[name, own[i]!]] : [],
+      ),
+    )
+    const { limit } = options
+    if (limit !== undefined && (typeof limit !== 'object' || limit === null)) return options // refused by name
+    return { ...options, limit: { ...limits, ...limit } }
+  }
+
+  /** Whether any rule counts in units of its own. */
+  get hasUnit(): boolean {
+    return this.members.some(({ shape }) => shape.rules.some(({ unit }) => unit !== undefined))
+  }
+
+  /** @throws MillraceError */
+  checkUpdate(change: RuleChange): void {
+    if (typeof change !== 'object' || change === null) return
+    for (const name of ['window', 'granularity'] as const) {
+      const expected =
+        'no value: policies of the configuration store with the same window count in the same cells'
+      if (change[name] !== undefined)
+        throw new MillraceError('ERR_MILLRACE_INVALID_OPTION', `change.${name}`, change[name], expected)
+    }
+  }
+
+  statistics(): ConfigStatistics {
+    const { loads, failures, stale, invalid } = this.#cache.statistics
+    const { unfit } = this.#plans
+    return { keys: this.#cache.size, windows: this.members.length, loads, failures, stale, invalid, unfit }
+  }
+
+  /** Closes the members. The store stays open: it may be that of others, too. */
+  async close(): Promise<void> {
+    this.#endCheck()
+    this.#cache.close()
+    await Promise.all(this.members.map(({ limiter }) => limiter.close()))
+  }
+}
+
+function limitsFor({ shape: { rules } }: PlanMember<unknown>, limits: PlanLimits): CallLimit {
+  if (rules.length === 1) return limits[0]! * (rules[0].unit ?? 1)
+  return limits.map((limit, i) => limit * (rules[i]!.unit ?? 1))
+}
+
+/** The statistics of all members together. `space` has the memory of all but the first. */
+export function totalOf(all: readonly LimiterStats[], space?: SharedArrayBuffer): LimiterStats {
+  const total: Record<string, unknown> = { ...all[0]! }
+  for (const stats of all.slice(1)) {
+    for (const [name, value] of Object.entries(stats))
+      if (typeof value === 'number') total[name] = (total[name] as number) + value
+  }
+  if (space !== undefined && space.byteLength > 0) total.bytes = all[0]!.bytes + space.byteLength
+  return total as unknown as LimiterStats
+}

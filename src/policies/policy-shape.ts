@@ -1,0 +1,29 @@
+import { createHash } from 'node:crypto'
+import type { Policy } from '../config/policy.js'
+import type { Rules } from '../core/rule.js'
+
+/** What the memory of a policy depends on: everything but the limits that a call may have. */
+export interface PolicyShape {
+  /** The same text for policies that can count in the same cells. */
+  readonly text: string
+  /** A number of 31 bits from the text, above 0. */
+  readonly tag: number
+  readonly rules: Rules
+  /** A policy of this shape, as it is written. */
+  readonly policy?: Policy | undefined
+}
+
+/**
+ * Cells of a window count by any limit. Those of a bucket and of a log are made for one: such rules with other limits
+ * have other shapes.
+ */
+export function policyShapeOf(rules: Rules, policy?: Policy): PolicyShape {
+  const text = JSON.stringify(
+    rules.map(({ limit, ...rule }) => {
+      const isMadeFor = rule.units > 0 || rule.rate !== undefined
+      return isMadeFor ? { ...rule, limit } : rule
+    }),
+  )
+  const tag = createHash('sha256').update(text).digest().readUInt32LE(0) & 0x7fffffff || 1
+  return { text, tag, rules, policy }
+}

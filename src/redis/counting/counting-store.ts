@@ -1,0 +1,193 @@
+import type { CallLimit } from '../../engines/engine.js'
+import type { KeyNames } from '../../remote/key-names.js'
+import { Outage } from '../../remote/outage.js'
+import { RemoteDecision } from '../../remote/remote-decision.js'
+import type { RemoteRule } from '../../remote/remote-rule.js'
+import {
+  type Asked,
+  type Asking,
+  type Changing,
+  type RemoteStore,
+  type StoreCounters,
+  unitsAsked,
+} from '../../remote/remote-store.js'
+import type { Command } from '../clients/connection.js'
+import { isFault, REPLY_FIELDS } from '../script-codes.js'
+import { changedParts, checkFault, partOf, refusingOf } from '../script-reply.js'
+import { readAll } from '../take-back.js'
+import type { CountingCall, Operation } from './counting-call.js'
+import { type LostCharges, type RestoredReply, Restoring } from './restoring.js'
+
+/** Runs the calls of a {@link CountingStore}: by a script, or by transactions. Each settles by the deadline. */
+export interface Runner {
+  /** The most keys of a call. */
+  readonly mostKeys: number
+  /** The calls that were decided again, because another process had changed a key meanwhile. */
+  readonly retries: number
+  onRecovery: () => void
+  ready(): Promise<void>
+  /** Rejects with an `Outage` if there is no reply in time. */
+  run(call: CountingCall): Promise<readonly number[]>
+  /** Sends commands of its own to each primary. */
+  onPrimaries(act: (send: (command: Command) => Promise<unknown>) => Promise<void>): Promise<void>
+  /** The server has lost a value. */
+  noteLoss(): void
+  close(): Promise<void>
+}
+
+/** Forgets all keys of a pattern on one server. */
+export type ClearNames = (
+  send: (command: Command) => Promise<unknown>,
+  pattern: string,
+  longestMs: number,
+) => Promise<void>
+
+export interface CountingPlan {
+  readonly owner: object
+  readonly rules: readonly RemoteRule[]
+  readonly names: KeyNames
+  /** A test's time in milliseconds; 0: that of the server. */
+  readonly time: () => number
+  readonly maxKeys: number
+  readonly clear: ClearNames
+}
+
+/** The store of the sliding log and of the sliding counter. Their values and scripts differ, their calls do not. */
+export class CountingStore implements RemoteStore {
+  readonly #plan: CountingPlan
+  readonly #runner: Runner
+  readonly #restoring: Restoring
+  #latestMs = 0
+  rules: readonly RemoteRule[]
+  onRecovery: () => void = () => {}
+
+  constructor(plan: CountingPlan, runner: Runner) {
+    this.#plan = plan
+    this.#runner = runner
+    this.rules = plan.rules
+    this.#restoring = new Restoring(this, plan.maxKeys)
+    runner.onRecovery = () => this.onRecovery()
+  }
+
+  get counters(): StoreCounters {
+    return { restored: this.#restoring.restored, retries: this.#runner.retries }
+  }
+
+  ready(): Promise<void> {
+    return this.#runner.ready()
+  }
+
+  close(): Promise<void> {
+    return this.#runner.close()
+  }
+
+  divide(asked: readonly Asked[]): number[][] {
+    const { mostKeys } = this.#runner
+    const calls: number[][] = []
+    for (let i = 0; i < asked.length; i++) {
+      if (i % mostKeys === 0) calls.push([])
+      calls.at(-1)!.push(i)
+    }
+    return calls
+  }
+
+  async clearAll(): Promise<void> {
+    const { clear, names } = this.#plan
+    const longestMs = Math.max(...this.rules.map(({ windowMs }) => windowMs))
+    await this.#runner.onPrimaries((send) => clear(send, names.pattern, longestMs))
+    this.#restoring.forget()
+  }
+
+  async ask(op: Asking, asked: readonly Asked[], limit?: CallLimit): Promise<RemoteDecision[]> {
+    const { rules } = this
+    const limits = this.unitLimits(limit)
+    const costs = asked.flatMap((each) => unitsAsked(each, rules))
+    const sentMs = this.nowMs()
+    const reply = await this.#run(op, asked, costs, [], limits)
+    const times = { sentMs, receivedMs: this.nowMs() }
+    let next = 0
+    return readAll(this, asked, ({ key, cost }) => {
+      const at = next
+      next += isFault(reply[at]!) ? 1 : REPLY_FIELDS * rules.length
+      checkFault(reply[at]!, key)
+      const parts = rules.map((rule, i) => partOf(rule, limits?.[i], reply, at + REPLY_FIELDS * i))
+      const refusing = refusingOf(rules, cost, limits, parts)
+      const requested = { owner: this.#plan.owner, key, cost, limits }
+      const decision = new RemoteDecision(requested, 'redis', parts, refusing)
+      this.#restoring.decided(op, { key, cost, limits, parts }, times)
+      return decision
+    })
+  }
+
+  async change(
+    op: Changing,
+    key: string,
+    units: readonly number[],
+    more: readonly string[] = [],
+    limits?: readonly (number | undefined)[],
+  ): Promise<number[]> {
+    const { rules } = this
+    const sentMs = this.nowMs()
+    const reply = await this.#run(op, [{ key }], units, more, limits)
+    checkFault(reply[0]!, key)
+    const parts = changedParts(rules.length, reply)
+    const ageMs = op === 'a' ? Number(more[0]) : 0
+    const times = { sentMs, receivedMs: this.nowMs() }
+    this.#restoring.changed(op, { key, units, limits, parts, receipts: more, ageMs }, times)
+    return parts.map(({ result }, i) => result * (rules[i]!.rule.unit ?? 1))
+  }
+
+  async usage(key: string, ms: number, index: number): Promise<number> {
+    const { rules } = this
+    const times = rules.map(() => ms)
+    const reply = await this.#run('w', [{ key }], times, [String(index + 1)])
+    checkFault(reply[0]!, key)
+    return reply[0]! * (rules[index]!.rule.unit ?? 1)
+  }
+
+  unitLimits(limit: CallLimit | undefined): readonly (number | undefined)[] | undefined {
+    if (limit === undefined) return undefined
+    const limits = typeof limit === 'number' ? [limit] : limit
+    return limits.map((own, i) => own && own / (this.rules[i]!.rule.unit ?? 1))
+  }
+
+  noteLoss(): void {
+    this.#runner.noteLoss()
+  }
+
+  async sendAgain(key: string, lost: readonly LostCharges[]): Promise<RestoredReply> {
+    const { mostKeys } = this.#runner
+    const sentMs = this.nowMs()
+    const parts: RestoredReply['parts'][number][] = []
+    for (let from = 0; from < lost.length; from += mostKeys) {
+      const some = lost.slice(from, from + mostKeys)
+      const units = some.flatMap((each) => each.units)
+      const ages = some.map(({ ageMs }) => String(ageMs))
+      const keys = some.map(() => ({ key }))
+      const reply = await this.#run('a', keys, units, ages).catch((error: unknown) => {
+        throw from > 0 && error instanceof Outage ? new Outage(error.cause, true) : error
+      })
+      checkFault(reply[0]!, key)
+      parts.push(...some.map((_, at) => changedParts(this.rules.length, reply, at)))
+    }
+    return { parts, times: { sentMs, receivedMs: this.nowMs() } }
+  }
+
+  /** The clock of this process, or the latest time of the test. */
+  nowMs(): number {
+    this.#latestMs = Math.max(this.#latestMs, this.#plan.time() || performance.now())
+    return this.#latestMs
+  }
+
+  #run(
+    op: Operation,
+    asked: readonly { readonly key: string }[],
+    costs: readonly number[],
+    more: readonly string[],
+    limits?: readonly (number | undefined)[],
+  ): Promise<readonly number[]> {
+    const { names, time } = this.#plan
+    const all = asked.flatMap(({ key }) => names.of(key))
+    return this.#runner.run({ op, timeMs: time(), rules: this.rules, limits, names: all, costs, more })
+  }
+}

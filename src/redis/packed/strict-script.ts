@@ -1,0 +1,323 @@
+// The script that decides on Redis. Redis runs a script as one step, so a decision sees no half of another. The rules
+// stand in it as constants, so that a call sends their limits only: a server holds one script for each set of rules.
+//
+// `strict-value.ts` says what the value of a key is.
+//
+// All numbers in the script stay below 2^53, so that a double holds them: `checkRemoteRule` bounds windows and granules.
+import type { RemoteRule } from '../../remote/remote-rule.js'
+import {
+  ALGORITHM_CODE,
+  CHANGED_FIELDS,
+  IS_OTHER_TYPE,
+  KEY_FAULT,
+  REFUNDED,
+  RULE_FLAG,
+  Verdict,
+} from '../script-codes.js'
+import { shortcutOf } from './strict-shortcut.js'
+import { layoutOf, VALUE_FUNCTIONS } from './strict-value.js'
+
+/**
+ * The source of the script for these rules, and for the time of the server or a test.
+ *
+ * KEYS: for each key, one of each rule. ARGV: the operation, the limit of each rule, and in a test the time in
+ * milliseconds; then the cost in each rule of each key, then the arguments of the operation. The first three operations
+ * take the costs of one key for those of each.
+ *
+ * Operations, of one key except the first four: c check, t check without charging a refusal, p peek, a penalize for
+ * what was used ms ago (for each key; one key may stand there several times), n penalize, r refund by key (of the cost),
+ * g give back a decision (a mark and a birth for each rule, '' where it charged nothing), b block for ms
+ * (-1: for ever), u unblock, x clear, w units used since ms ago (index of the rule).
+ */
+export function strictScript(rules: readonly RemoteRule[], isTest: boolean): string {
+  const [first] = rules
+  const isPlain = rules.length === 1 && first!.flags === ALGORITHM_CODE.SLIDING_WINDOW
+  return [
+    DECLARATIONS,
+    isTest ? `local now = ARGV[${rules.length + 2}] + 0` : TIME,
+    `local R, A, isTest = ${rules.length}, ${rules.length + (isTest ? 2 : 1)}, ${isTest}`,
+    'local K = #KEYS / R',
+    isPlain ? shortcutOf(first!, isTest) : '',
+    rulesOf(rules),
+    VALUE_FUNCTIONS,
+    SCRIPT,
+  ].join('\n')
+}
+
+const DECLARATIONS = `
+local call, up, pack, floor, ceil, sub = redis.call, struct.unpack, struct.pack, math.floor, math.ceil, string.sub
+local op = ARGV[1]
+local j, reply, o = 0, nil, 0
+local all, read = false, nil -- the values of all keys, and by name which of them have changed; the last one that was read`
+
+const TIME = `
+local t = call('TIME')
+local now = t[2] / 1000
+now = t[1] * 1000 + now - now % 1`
+
+/** `ruleAt(i)`: flags, shape, limit, n, window in milliseconds, bytes of an entry. */
+const rulesOf = (rules: readonly RemoteRule[]): string => `
+local function ruleAt(i)
+${rules.map((rule, i) => `if i == ${i + 1} then return ${constantsOf(rule, i)} end`).join('\n')}
+end`
+
+function constantsOf(rule: RemoteRule, index: number): string {
+  const { flags, shape, parts, windowMs } = rule
+  return `${flags}, ${shape}, ARGV[${index + 2}] + 0, ${parts}, ${windowMs}, ${layoutOf(rule).size}`
+}
+
+const SCRIPT = `
+reply = reply or {}
+${IS_OTHER_TYPE}
+${REFUNDED}
+local max, min = math.max, math.min
+local asks = op == 'c' or op == 't' or op == 'p'
+
+-- time units of a bucket at ms, and the first ms at which that many have passed
+local function unitsAt(ms, n, W) local w = floor(ms / W); return w * n + floor((ms - w * W) * n / W) end
+local function msOf(units, n, W) local w = floor(units / n); return w * W + ceil((units - w * n) * W / n) end
+
+-- when all units have left a sliding window that was charged in granule g last
+local function endOf(g, n, W) return ceil((g + n + 1) * W / n) end
+
+local function save(k, s, z, shape, born, mark, till, entries, emptyMs, isKept)
+  local v = entries .. tailOf(z, shape, born, mark, till)
+  if isTest or till == FOREVER then call('SET', k, v)
+  else
+    -- one that has got less stays as long as before: other processes must see its birth
+    local stays = s and (isKept or born >= BIRTH) and call('PTTL', k) or 0
+    call('SET', k, v, 'PX', max(max(emptyMs, till, now) - now + 1, stays))
+  end
+end
+
+-- that of a fixed window or a bucket. Above a bucket's mark: see MADE_LESS
+local function saveMeter(k, s, shape, born, mark, till, units, emptyMs)
+  save(k, s, 6, shape, born, mark, till, pack('>I3I3', mark % LOW[6], units), emptyMs, mark >= MADE_LESS)
+end
+
+-- when so many units have left a sliding window to which some are charged in granule g
+local function leaves(s, z, kept, base, mark, g, left, n, W)
+  local at = g
+  for q = kept - 2 * z + 1, 1, -z do
+    local e, c = up(ENTRY[z], s, q)
+    if (c - base) % UNITS >= left then at = mark - (mark - e) % LOW[z]; break end
+  end
+  return ceil((at + n + 1) * W / n) - now
+end
+
+local costs = A
+local step = asks and #ARGV == A + R and 0 or R -- arguments from the costs of a key to those of the next one
+for j = j, K - 1 do
+  local st, refused, fault = {}, false, nil
+  for i = 1, R do
+    local flags, shape, limit, n, W, z = ruleAt(i)
+    local alg = flags % 16
+    local k, cost = KEYS[j * R + i], ARGV[costs + j * step + i] + 0
+    local s = read or all and not all[k] and all[j + 1] or redis.pcall('GET', k)
+    read = nil
+    if all then all[k] = true end
+    if type(s) == 'table' then
+      if not isOtherType(s) then call('GET', k) end -- raises it
+      fault = ${KEY_FAULT.TYPE}
+      break
+    end
+    local bytes, born, mark, a, till, sum = 0, now, 0, 0, 0, 0
+    local kept, base, g, need, free = 0, 0, 0, 0, 0
+    if s then
+      bytes, born, mark, a, till = parse(s, z, shape, alg == 0)
+      if not bytes then fault = born; break end
+    end
+    -- g: the place of a charge now; sum: used, in units of the algorithm; need: of the cost; free: left
+    if alg == 0 then
+      g = floor(now * n / W)
+      if s then
+        if g < mark then g = mark end
+        kept, base = inWindow(s, z, bytes, n - (g - mark))
+        sum = (a - base) % UNITS
+      end
+      need, free = cost, limit - sum
+    elseif alg == 1 then
+      g = mark
+      if s and a > 0 and now < mark + W then sum = a else g = floor(now / n) * n end
+      need, free = cost, limit - sum
+    else
+      base = mark - mark % MADE_LESS
+      mark = mark - base
+      g = max(now, mark)
+      if s then sum = max(0, unitsAt(mark, n, W) + a - unitsAt(g, n, W)) end
+      need, free = ceil(cost * n / limit), n - sum
+    end
+    local verdict, wait = ${Verdict.ADMITTED}, 0
+    if asks and ((cost > 0 and need > free) or till > now) then
+      verdict = ${Verdict.REFUSED}
+      if cost > limit or till == FOREVER then wait = -1
+      else
+        if cost > 0 and need > free then
+          if alg == 0 then wait = leaves(s, z, kept, base, mark, g, need - free, n, W)
+          elseif alg == 1 then wait = g + W - now
+          else wait = msOf(unitsAt(g, n, W) + need - free, n, W) - now end
+        end
+        if till - now > wait then wait = till - now end
+      end
+      if flags % ${RULE_FLAG.COUNT_REFUSED} >= ${RULE_FLAG.SHADOW} then verdict = ${Verdict.SHADOWED} else refused = true end
+    end
+    st[i] = {s, born, mark, a, till, kept, base, sum, g, need, verdict, wait, k, shape, limit, n, W, alg, flags, cost, z}
+  end
+
+  if fault then
+    o = o + 1
+    reply[o] = fault
+  elseif op == 'w' then
+    local x, c = st[ARGV[costs + #KEYS + 1] + 0], 0
+    local s, n, W, alg = x[1], x[16], x[17], x[18]
+    if alg == 0 then
+      local from = floor((now - x[20]) * n / W)
+      for _, granule in ipairs(listOf(s, x[21], x[6], x[7], x[3])) do
+        if granule[1] >= from then c = c + granule[2] end
+      end
+    elseif alg == 1 then c = x[8]
+    else c = ceil(x[8] * x[15] / n) end
+    o = o + 1
+    reply[o] = c
+  else
+    local agedMs = op == 'a' and ARGV[costs + #KEYS + 1 + j] + 0 or 0
+    local charges = op == 'n' or op == 'a' or (op == 'c' or op == 't') and not refused
+    for i = 1, R do
+      local s, born, mark, a, till, kept, base, sum, g, need, verdict, wait, k, shape, limit, n, W, alg, flags, cost, z = unpack(st[i])
+      local receipt, result, ms, newest = -1, 0, 0, nil
+      local isOver = verdict ~= ${Verdict.ADMITTED}
+      local counts = charges and verdict ~= ${Verdict.SHADOWED}
+        or op == 'c' and isOver and flags >= ${RULE_FLAG.COUNT_REFUSED} and cost <= limit
+      if alg == 2 and s and (op == 'b' or op == 'u') then base = lessened(base) end
+      if op == 'a' and alg == 1 and now - agedMs < g then
+        -- in the window before; if there is no window now, that one may last still
+        if sum == 0 then g = floor((now - agedMs) / n) * n end
+        counts = (now - agedMs >= g or n < W and agedMs < W) and now < g + W
+      end
+      if counts and cost > 0 then
+        if alg == 2 and s and sum == 0 then base = (base + FILLED) % MOST_FILLED end -- what was charged before is gone
+        receipt = g + (alg == 2 and base or 0)
+        if isOver then -- it must wait for its own charge, too
+          receipt = -1
+          local later
+          if alg == 0 then later = leaves(s, z, kept, base, mark, g, min(sum + need, UNITS - 1) + need - limit, n, W)
+          elseif alg == 1 then later = g + W - now
+          else later = msOf(unitsAt(g, n, W) + min(sum + need, 3 * n) + need - n, n, W) - now end
+          if wait >= 0 then wait = max(wait, later) end
+        end
+        if alg == 0 then need = min(need, UNITS - 1 - sum) end
+        if op == 'a' and alg == 0 and floor((now - agedMs) * n / W) < g then
+          -- into its own granule
+          local old, list = floor((now - agedMs) * n / W), listOf(s, z, kept, base, mark)
+          local at = #list
+          while at > 0 and list[at][1] > old do at = at - 1 end
+          if at > 0 and list[at][1] == old then list[at][2] = list[at][2] + need
+          else table.insert(list, at + 1, {old, need}) end
+          if g - old <= n then save(k, s, z, shape, born, g, till, entriesOf(list, z, g), endOf(g, n, W))
+          else receipt = -1 end
+        elseif alg == 0 then
+          sum = sum + need
+          a = (a + need) % UNITS
+          if s and mark == g then call('SETRANGE', k, z - 3, pack('>I3', a))
+          else save(k, s, z, shape, born, g, till, entriesWith(s, z, kept, g, a), endOf(g, n, W)) end
+          mark = g
+        elseif alg == 1 then
+          sum = min(sum + need, 2097151)
+          if s and mark == g then call('SETRANGE', k, 3, pack('>I3', sum))
+          else saveMeter(k, s, shape, born, g, till, sum, g + W) end
+        else
+          sum = min(sum + need, 3 * n)
+          saveMeter(k, s, shape, born, g + base, till, sum, msOf(unitsAt(g, n, W) + sum, n, W))
+        end
+      elseif (op == 'r' or op == 'g') and s and sum > 0 then
+        local whole, mine = min(cost, sum), nil
+        local left = whole
+        if op == 'g' then
+          local at = costs + #KEYS + 2 * i - 1
+          mine = ARGV[at]
+          if mine == '' or ARGV[at + 1] + 0 ~= born then left = 0 else mine = mine + 0 end
+        else born = refunded(born) end
+        local given = 0
+        if left == 0 then given = 0
+        elseif alg == 0 then
+          local list = listOf(s, z, kept, base, mark)
+          for _, granule in ipairs(list) do
+            if not mine or mine == granule[1] then
+              local m = min(granule[2], left)
+              granule[2], left = granule[2] - m, left - m
+              if m > 0 and not mine then newest, ms = m, max(0, now - ceil((granule[1] + 1) * W / n)) end
+            end
+          end
+          given = whole - left
+          sum = sum - given
+          if given > 0 then save(k, s, z, shape, born, mark, till, entriesOf(list, z, mark), endOf(mark, n, W)) end
+        elseif alg == 1 then
+          if not mine or mine == g then given = min(sum, cost) end
+          if not mine then newest = given end
+          sum = sum - given
+          if given > 0 then saveMeter(k, s, shape, born, g, till, sum, g + W) end
+        else
+          local full = min(sum, ceil(cost * n / limit))
+          if mine and floor(mine / FILLED) ~= floor(base / FILLED) then full = 0 end
+          sum = sum - full
+          base = lessened(base)
+          given = full > 0 and (mine and cost or floor(full * limit / n)) or 0
+          if full > 0 then saveMeter(k, s, shape, born, g + base, till, sum, msOf(unitsAt(g, n, W) + sum, n, W)) end
+        end
+        result = given
+      elseif op == 'b' or op == 'u' then
+        if op == 'u' then
+          if till > now then result = 1 end
+          till = 0
+        else till = cost < 0 and FOREVER or min(now + cost, FOREVER - 1) end
+        if op == 'b' or s then
+          if alg == 0 then
+            local isEmpty = not s or g - mark > n
+            local entries = isEmpty and entriesWith(s, z, kept, g, a) or sub(s, 1, kept)
+            save(k, s, z, shape, born, isEmpty and g or mark, till, entries, endOf(g, n, W))
+          elseif alg == 1 then saveMeter(k, s, shape, born, g, till, sum, g + W)
+          else saveMeter(k, s, shape, born, g + base, till, sum, msOf(unitsAt(g, n, W) + sum, n, W)) end
+        end
+      elseif op == 'x' and s then
+        -- It stays until its charges would have left: so other processes see the birth that they know.
+        born = refunded(born)
+        if alg == 2 then mark = mark + base end
+        local entries = alg == 0 and entriesOf({}, z, mark) or pack(ENTRY[z], mark % LOW[z], 0)
+        call('SET', k, entries .. tailOf(z, shape, born, mark, 0), 'KEEPTTL')
+        if till == FOREVER and not isTest then call('PEXPIRE', k, 3 * W) end
+      end
+      if asks then
+        local left, reset = limit - sum, 0
+        if alg == 0 then
+          if sum > 0 then
+            local newest = counts and need > 0 and g or newestOf(s, z, st[i][3])
+            reset = ceil((newest + n + 1) * W / n) - now
+          end
+        elseif alg == 1 then if sum > 0 then reset = g + W - now end
+        else
+          left = floor((n - sum) * limit / n)
+          if sum > 0 then reset = msOf(unitsAt(g, n, W) + sum, n, W) - now end
+        end
+        if till > now then left, reset = 0, till == FOREVER and -1 or max(reset, till - now) end
+        if verdict == ${Verdict.ADMITTED} then
+          reply[o + 1], reply[o + 2], reply[o + 3], reply[o + 4] = max(left, 0), reset, receipt, born
+          o = o + 4
+        else
+          reply[o + 1], reply[o + 2], reply[o + 3], reply[o + 4], reply[o + 5], reply[o + 6] =
+            verdict, max(left, 0), wait, reset, receipt, born
+          o = o + 6
+        end
+      else
+        if receipt >= 0 then
+          if alg == 0 then ms = endOf(g, n, W) - now
+          elseif alg == 1 then ms = g + W - now
+          else ms = msOf(unitsAt(g, n, W) + sum, n, W) - now end
+        end
+        reply[o + 1], reply[o + 2], reply[o + 3], reply[o + 4], reply[o + 5] = result, newest or receipt, born, ms, sum
+        o = o + ${CHANGED_FIELDS}
+      end
+    end
+  end
+end
+return reply
+`

@@ -1,0 +1,179 @@
+import type { CallLimit } from '../engines/engine.js'
+import type { OnOutage } from '../redis/redis-options.js'
+import { UncountedRequest } from '../redis/uncounted.js'
+import type { LocalShare } from './local-share.js'
+import { Outage } from './outage.js'
+import { byOutage } from './outage-policy.js'
+import { RefusedKeys } from './refused-keys.js'
+import type { RemoteDecision } from './remote-decision.js'
+import type { RemoteRule } from './remote-rule.js'
+import { RedisStatistics } from './remote-statistics.js'
+import type { Asked, Asking, RemoteStore } from './remote-store.js'
+
+/** The options of a limiter that its decisions need. */
+export interface DeciderPlan {
+  readonly rules: readonly RemoteRule[]
+  readonly onOutage: OnOutage
+  readonly rememberRefusals: boolean
+}
+
+/** Decides by the store, by remembered refusals, and during an outage of the store as the option `onOutage` says. */
+export class Decider {
+  readonly statistics = new RedisStatistics()
+  readonly #owner: object
+  readonly #plan: DeciderPlan
+  readonly #store: RemoteStore
+  readonly #refused: RefusedKeys | undefined
+  readonly #local: LocalShare | undefined
+
+  constructor(owner: object, plan: DeciderPlan, store: RemoteStore, local: LocalShare | undefined) {
+    this.#owner = owner
+    this.#plan = plan
+    this.#store = store
+    this.#local = local
+    const isPlain = plan.rules.every(({ rule }) => !rule.countRefused && !rule.shadow)
+    this.#refused = plan.rememberRefusals && isPlain ? new RefusedKeys() : undefined
+  }
+
+  /**
+   * Decides one request; by `t` an attempt of `wait`.
+   * @throws MillraceError (rejects) `ERR_MILLRACE_OUTAGE` if an attempt is refused without a reply, but may be charged
+   */
+  decide(op: Asking, asked: Asked, limit: CallLimit | undefined): Promise<RemoteDecision> {
+    const request = UncountedRequest.of(limit, this.#store.rules)
+    return request === undefined
+      ? this.#decide(op, asked, limit)
+      : this.#decideUncounted(request, op, asked, limit)
+  }
+
+  /** During an outage, the limits themselves decide. */
+  async #decideUncounted(
+    request: UncountedRequest,
+    op: Asking,
+    asked: Asked,
+    limit: CallLimit | undefined,
+  ): Promise<RemoteDecision> {
+    const own = request.asked(asked)
+    try {
+      const decided = await this.#store.ask(request.op(op, asked.cost), [own], request.limit)
+      return this.#note(
+        op,
+        decided.map((decision) => request.decision(decision)),
+      )[0]!
+    } catch (error) {
+      return this.#orThrow(error, op, this.#inOutage(error, op, [own], limit)[0]!)
+    }
+  }
+
+  #decide(op: Asking, asked: Asked, limit: CallLimit | undefined): Promise<RemoteDecision> {
+    const { key, cost } = asked
+    const sentMs = performance.now()
+    // A cost above the limit is refused for ever, not until the remembered refusal ends.
+    const isKnown = limit === undefined && isWithin(cost, this.#store.rules, undefined)
+    const known = isKnown ? this.#refused?.find(key, cost, sentMs) : undefined
+    if (known !== undefined) {
+      if (op !== 'p') this.statistics.count(known)
+      return Promise.resolve(known)
+    }
+    const { rules } = this.#store
+    return this.#store.ask(op, [asked], limit).then(
+      (decided) => {
+        const decision = this.#note(op, decided)[0]!
+        // Another process may end a refusal that has no end by itself, such as a block.
+        const isKept = !decision.allowed && decision.retryAfterMs < Number.POSITIVE_INFINITY
+        if (isKept && limit === undefined && rules === this.#store.rules)
+          this.#refused?.keep(key, decision, cost, sentMs)
+        return decision
+      },
+      (error: unknown) => {
+        return this.#orThrow(error, op, this.#inOutage(error, op, [asked], limit)[0]!)
+      },
+    )
+  }
+
+  #orThrow(error: unknown, op: Asking, decision: RemoteDecision): RemoteDecision {
+    // `wait` would ask again, and might be charged twice.
+    if (op === 't' && !decision.allowed && (error as Outage).mayBeCharged) throw (error as Outage).toError()
+    return decision
+  }
+
+  decideAll(op: Asking, asked: readonly Asked[], limit?: CallLimit): Promise<RemoteDecision[]> {
+    return this.#store.ask(op, asked, limit).then(
+      (decided) => this.#note(op, decided),
+      (error: unknown) => this.#inOutage(error, op, asked, limit),
+    )
+  }
+
+  /** A key has changed, or all of them. */
+  forget(key?: string): void {
+    if (key === undefined) this.#refused?.clear()
+    else this.#refused?.forget(key)
+  }
+
+  /** A charge has been given back. */
+  refunded(key: string, cost: number): void {
+    this.#local?.refund(key, cost)
+  }
+
+  /**
+   * The limit of a rule changes to so many units.
+   * @throws MillraceError `ERR_MILLRACE_INVALID_RULE` if this process has no share of it
+   */
+  update(index: number, limit: number): void {
+    this.#local?.update(index, limit)
+    this.#refused?.clear()
+  }
+
+  /** Tells Redis what this process has admitted meanwhile. */
+  async report(): Promise<void> {
+    await this.#local?.report((key, units, ageMs) => this.#store.change('a', key, units, [String(ageMs)]))
+  }
+
+  async close(): Promise<void> {
+    await this.#local?.close()
+  }
+
+  /** The store has decided. */
+  #note(op: Asking, decisions: RemoteDecision[]): RemoteDecision[] {
+    if (op !== 'p') {
+      for (const decision of decisions) {
+        if (decision.allowed && decision.isCharged) this.#local?.count(decision.requested)
+        this.statistics.count(decision)
+      }
+    }
+    if (this.#local?.owes) void this.report() // of an outage that was too short for a recovery
+    return decisions
+  }
+
+  /** @throws what is no outage */
+  #inOutage(
+    error: unknown,
+    op: Asking,
+    asked: readonly Asked[],
+    limit: CallLimit | undefined,
+  ): RemoteDecision[] {
+    if (!(error instanceof Outage)) throw error
+    this.statistics.noteOutage(error)
+    const decisions = asked.map((each) => this.#withoutStore(op, each, limit, error.cause))
+    if (op !== 'p') for (const decision of decisions) this.statistics.count(decision)
+    return decisions
+  }
+
+  #withoutStore(op: Asking, asked: Asked, limit: CallLimit | undefined, cause: unknown): RemoteDecision {
+    const { rules } = this.#store
+    const limits = this.#store.unitLimits(limit)
+    const local = this.#local?.decide(this.#owner, asked, limit, op !== 'p')
+    // A cost above this process's share is refused without end here, but not by the store.
+    const isOutage =
+      local === undefined ||
+      (local.retryAfterMs === Number.POSITIVE_INFINITY && isWithin(asked.cost, rules, limits))
+    if (!isOutage) return local
+    return byOutage(this.#owner, asked, rules, limits, this.#plan.onOutage === 'open', cause)
+  }
+}
+
+const isWithin = (
+  cost: number,
+  rules: readonly RemoteRule[],
+  limits: readonly (number | undefined)[] | undefined,
+): boolean => rules.every(({ rule }, i) => Math.ceil(cost / (rule.unit ?? 1)) <= (limits?.[i] ?? rule.limit))

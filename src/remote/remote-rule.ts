@@ -1,0 +1,108 @@
+import type { LimiterRule } from '../api/call-options.js'
+import { MillraceError } from '../core/errors.js'
+import { type LimitRange, MAX_LIMIT, MOST_IN_FIXED_WINDOW, type Rule } from '../core/rule.js'
+import { DEFAULT_ALGORITHM, granulesOf, invalid } from '../core/rule-algorithms.js'
+import { ALGORITHM_CODE, RULE_FLAG } from '../redis/script-codes.js'
+
+/** A rule whose keys are on Redis, in whole units. */
+export interface RemoteRule {
+  readonly rule: Rule
+  /** Granules of the window; of a fixed window, the milliseconds in which it may begin; time units of a bucket. */
+  readonly parts: number
+  readonly flags: number
+  /** The window in whole milliseconds. */
+  readonly windowMs: number
+  /** A checksum of algorithm, window and parts. */
+  readonly shape: number
+}
+
+/** With 3,600 granules or 2^18 time units, all products in the script stay below 2^53. */
+export const LONGEST_WINDOW_MS = 366 * 86_400_000
+const MOST_GRANULES = 3_600
+/** By now, so many units a millisecond since 1970 are below 2^53. */
+const MOST_UNITS_PER_MS = 3_600
+const SHORTEST_ROUNDED_MS = 1_000
+
+/** @throws MillraceError `ERR_MILLRACE_INVALID_RULE` for a rule that Redis can't have */
+export function checkRemoteRule(rule: Rule, path = ''): RemoteRule {
+  const { algorithm, edge, windowMs, buckets } = rule
+  if (edge === 'smooth') throw invalid(`${path}edge`, edge, "'strict' on Redis")
+  const wholeMs = wholeWindowMs(rule, path)
+  if (windowMs > LONGEST_WINDOW_MS) throw invalid(`${path}window`, windowMs, 'at most 366 days on Redis')
+  if (algorithm === 'sliding-window' && buckets > MOST_GRANULES) {
+    const expected = `at least ${windowMs / MOST_GRANULES} ms: ${MOST_GRANULES} granules on Redis`
+    throw invalid(`${path}granularity`, windowMs / buckets, expected)
+  }
+  const code = codeOf(rule)
+  const parts = partsOf(rule)
+  const flags =
+    code + (rule.shadow ? RULE_FLAG.SHADOW : 0) + (rule.countRefused ? RULE_FLAG.COUNT_REFUSED : 0)
+  return { rule, parts, flags, windowMs: wholeMs, shape: checksum(`${code} ${parts} ${wholeMs}`) }
+}
+
+/**
+ * The time in which a burst fills up is often no whole number of milliseconds. It is rounded up, by at most
+ * one thousandth: a bucket never refills too fast.
+ */
+function wholeWindowMs({ windowMs, rate, units }: Rule, path: string): number {
+  const wholeMs = Math.ceil(windowMs)
+  if (rate === undefined && wholeMs !== windowMs)
+    throw invalid(`${path}window`, windowMs, 'whole milliseconds on Redis')
+  if (wholeMs !== windowMs && windowMs < SHORTEST_ROUNDED_MS) {
+    const expected = 'a burst that fills up in whole milliseconds, or in a second or more, on Redis'
+    throw invalid(`${path}burst`, rate!.burst, expected)
+  }
+  if (units > MOST_UNITS_PER_MS * windowMs) {
+    const expected = `at most ${MOST_UNITS_PER_MS} tokens a millisecond on Redis`
+    throw invalid(`${path}limit`, units / windowMs, expected)
+  }
+  return wholeMs
+}
+
+function codeOf({ algorithm }: Rule): number {
+  if (algorithm === 'sliding-window') return ALGORITHM_CODE.SLIDING_WINDOW
+  return algorithm === 'fixed-window' ? ALGORITHM_CODE.FIXED_WINDOW : ALGORITHM_CODE.TOKEN_BUCKET
+}
+
+function partsOf({ algorithm, align, windowMs, buckets, units }: Rule): number {
+  if (algorithm === 'sliding-window') return buckets
+  return algorithm === 'fixed-window' ? windowMs / granulesOf(align, windowMs) : units
+}
+
+/** FNV-1a, folded to 16 bits. */
+function checksum(text: string): number {
+  let hash = 0x811c9dc5
+  for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193)
+  return (hash >>> 16) ^ (hash & 0xffff)
+}
+
+/** The limits that a rule may have. */
+export function rangeOf({ algorithm, units, rate }: Rule): LimitRange {
+  const most = units || (algorithm === 'fixed-window' ? MOST_IN_FIXED_WINDOW : MAX_LIMIT)
+  return { most, mostAnew: most, rate }
+}
+
+/** The rule as `limiter.rule` shows it. */
+export function shownRule({ rule, parts }: RemoteRule): LimiterRule {
+  const { name, limit, windowMs, edge, algorithm, align, rate, unit, units } = rule
+  const quantity = limit * (unit ?? 1)
+  const isFixed = algorithm === 'fixed-window'
+  return {
+    name,
+    limit: rate === undefined ? quantity : (quantity * rate.limit) / rate.burst,
+    windowMs: rate === undefined ? windowMs : (windowMs * rate.limit) / rate.burst,
+    granularityMs: isFixed ? parts : windowMs / parts,
+    edge,
+    ...(algorithm !== DEFAULT_ALGORITHM && { algorithm }),
+    ...(algorithm === 'sliding-log' && { maxLimit: units * (unit ?? 1) }),
+    ...(align !== 'none' && { align }),
+    ...(rate !== undefined && { burst: quantity }),
+    ...(unit !== undefined && { unit }),
+  }
+}
+
+/** @throws MillraceError always: a change that only a new limiter can have */
+export function refuseWindowChange(option: string, value: unknown): never {
+  const expected = 'nothing: only the limit of a rule changes. A rule of another name may have this window'
+  throw new MillraceError('ERR_MILLRACE_INVALID_OPTION', option, value, expected)
+}

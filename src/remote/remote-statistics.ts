@@ -1,0 +1,76 @@
+import type { LimiterStats } from '../api/limiter.js'
+import type { ShardStats } from '../redis/shards/sharded-store.js'
+import { messageOf } from './last-error.js'
+import type { Outage } from './outage.js'
+import type { RemoteDecision } from './remote-decision.js'
+import type { StoreCounters } from './remote-store.js'
+
+/** The counters of one process's limiter on Redis. What only a table in memory has is 0. */
+export interface RedisStats extends LimiterStats {
+  /** Decisions that this process made by its share of the limit, because Redis did not answer. */
+  local: number
+  /** Calls that Redis did not answer in time, or that were not sent because it had not answered before. */
+  outages: number
+  /**
+   * Keys that Redis had lost (by a restart without its data, a flush, an eviction or a failover), and of which this
+   * process has sent its own charges again.
+   */
+  restored: number
+  /**
+   * With `optimistic: true`: transactions that began anew, because another process had changed a key meanwhile.
+   * Otherwise 0.
+   */
+  retries: number
+  /**
+   * The last reason for which Redis did not answer: an error of the connection while there is none, such as `connect
+   * ECONNREFUSED 127.0.0.1:6379` or `WRONGPASS ...`; an error that it answered, such as `OOM ...`; or that the deadline
+   * passed.
+   */
+  lastFailure: string | undefined
+  /** The shards, for a limiter that has them. */
+  shards?: ShardStats[]
+}
+
+/** Counts the decisions of this process. */
+export class RedisStatistics {
+  #allowed = 0
+  #denied = 0
+  #shadowDenied = 0
+  #local = 0
+  #outages = 0
+  #lastFailure: string | undefined
+
+  count({ allowed, shadow, source }: RemoteDecision): void {
+    if (allowed) this.#allowed++
+    else this.#denied++
+    if (allowed && shadow?.allowed === false) this.#shadowDenied++
+    if (source === 'local') this.#local++
+  }
+
+  noteOutage({ cause }: Outage): void {
+    this.#outages++
+    if (cause !== undefined) this.#lastFailure = messageOf(cause)
+  }
+
+  present({ restored, retries = 0 }: StoreCounters): RedisStats {
+    return {
+      keys: 0,
+      allowed: this.#allowed,
+      denied: this.#denied,
+      shadowDenied: this.#shadowDenied,
+      evicted: 0,
+      evictedLive: 0,
+      noRoom: 0,
+      blocksEvicted: 0,
+      damaged: 0,
+      lostWays: 0,
+      bytes: 0,
+      native: 'none',
+      local: this.#local,
+      outages: this.#outages,
+      restored,
+      retries,
+      lastFailure: this.#lastFailure,
+    }
+  }
+}
