@@ -16,6 +16,17 @@ export type {
   GroupWaitOptions,
   LimiterGroup,
 } from './api/limiter-group.js'
+export type {
+  EngineChoice,
+  EngineOptions,
+  LimiterOf,
+  LimiterOptions,
+  OpeningOptions,
+  PoolLimiterOptions,
+  RulesEngineOptions,
+  RulesLimiterOptions,
+  TableOptions,
+} from './api/options.js'
 export type { PoolOptions } from './api/pool-options.js'
 export type { AsyncReservation, Reservation } from './api/reservation.js'
 export type { ConfigStore } from './config/config-store.js'
@@ -33,19 +44,7 @@ export type { AlgorithmChoice, AlgorithmName, Alignment, Edge } from './core/rul
 export type { RuleOptions } from './core/rule-options.js'
 export type { Size } from './core/sizes.js'
 export { type AttachOptions, attachLimiter } from './create/attach-limiter.js'
-export {
-  createLimiter,
-  type EngineChoice,
-  type EngineOptions,
-  type LimiterOf,
-  type LimiterOptions,
-  type OpeningOptions,
-  openLimiter,
-  type PoolLimiterOptions,
-  type RulesEngineOptions,
-  type RulesLimiterOptions,
-  type TableOptions,
-} from './create/create.js'
+export { createLimiter, openLimiter } from './create/create.js'
 export type { BatchDecision, Costs } from './engines/inline/batch.js'
 export type { FilePlace, SharedLimiter, SharedPolicies } from './engines/share.js'
 export { type GroupMembers, type GroupOf, group } from './groups/group.js'

@@ -2,10 +2,19 @@ import { resolve } from 'node:path'
 import type { AsyncLimiter } from '../api/async-limiter.js'
 import { checkOptions, checkSignal } from '../api/checks.js'
 import type { Limiter } from '../api/limiter.js'
+import type {
+  Engine,
+  EngineOptions,
+  LimiterOf,
+  LimiterOptions,
+  OpeningOptions,
+  PoolLimiterOptions,
+  RulesEngineOptions,
+  RulesLimiterOptions,
+} from '../api/options.js'
 import { checkPool, type PoolOptions } from '../api/pool-options.js'
 import { type Clock, checkClock, monotonicClock, readingOf, SharedManualClock } from '../core/clock.js'
 import { MillraceError } from '../core/errors.js'
-import type { Signal } from '../core/on-abort.js'
 import { refuseUnknown } from '../core/option-names.js'
 import { checkRule, checkRules, type Rules } from '../core/rule.js'
 import { RULE_OPTIONS, type RuleOptions } from '../core/rule-options.js'
@@ -13,7 +22,7 @@ import { clockWithFileError, defaultClock } from '../engines/attach.js'
 import type { PoolSettings } from '../engines/pool/pool.js'
 import { inlineLimiterOn, poolLimiterOn } from '../limiters/limiter-on.js'
 import { alignedTo, createArenas, type RuleMemory } from '../memory/arenas.js'
-import { ON_FULL, type OnFull } from '../memory/layout.js'
+import { ON_FULL } from '../memory/layout.js'
 import { configuredLimiterOn, reserveSpace } from '../policies/in-memory.js'
 import {
   CONFIG_OPTIONS,
@@ -27,138 +36,11 @@ import { openNow, openWithRetries } from '../shared-file/open-retries.js'
 import { openSharedFile, type SharedFile } from '../shared-file/shared-file.js'
 import { warnIfLarge } from './large-arena.js'
 
-/** The options of a limiter beside its rules: where its counts live, and where decisions run. */
-export interface TableOptions {
-  /**
-   * How many keys can count at the same time: an integer of 1 or more. It fixes the size of the table when
-   * the limiter is created: about 345 bytes for each key at the default granularity, 95 at a tenth of the
-   * window, and so much for each rule. The operating system provides the memory when keys first use it. If it is too small, keys
-   * displace each other (`stats().evictedLive`).
-   * @default 100_000
-   */
-  maxKeys?: number
-  /**
-   * The fate of a new key when its part of the table is full of keys that still count.
-   * - `'evict'`: it takes the place and the counts of the key that has used least. So invented keys win no
-   *   fresh quota, but a new client may start with the counts of another.
-   * - `'deny'`: it is refused.
-   * - `'allow'`: it is admitted, and not counted.
-   * @default 'evict'
-   */
-  onFull?: OnFull
-  /**
-   * Where decisions run. `'inline'`: on the calling thread, synchronously.
-   * `'pool'`: on worker threads, as promises; see {@link PoolLimiterOptions}.
-   * @default 'inline'
-   */
-  engine?: 'inline'
-  /**
-   * The source of time. A test passes {@link manualClock}. A clock of your own must stay less than one
-   * granularity apart from those of other attached threads.
-   * @default the monotonic clock of the operating system
-   */
-  clock?: Clock
-  /**
-   * A file for the counts. All processes that name the same file share one limit, and the counts survive a
-   * restart of the processes. The file is created if it does not exist, with mode 0600, and its disk space is
-   * reserved at once.
-   *
-   * A file belongs to its rules: every process must pass the same `maxKeys` and `onFull`, and for each rule,
-   * in the same order, the same `name`, `unit`, `window`, `granularity`, `edge`, `rangeSum`,
-   * `countRefused` and `shadow`. The last `limit` of each rule holds for all processes, as with `update`. It
-   * needs Linux or macOS, the C++ addon of this package, and no `clock`. Never truncate an open file: the
-   * operating system would kill the processes.
-   * @default counts in the memory of this process
-   */
-  shared?: { file: string }
-}
-
-/** The options of {@link createLimiter} and {@link openLimiter} for one rule. */
-export interface LimiterOptions extends RuleOptions, TableOptions {
-  /** Several rules at once, instead of the options of one: see {@link RulesLimiterOptions}. */
-  rules?: undefined
-}
-
-/** The type of a rule's option beside `rules`. No value has it; the compiler shows its text. */
-type OnlyWithoutRules = 'this option belongs into a rule of rules'
-
-/** The options of {@link createLimiter} and {@link openLimiter} for several rules, all or nothing. */
-export interface RulesLimiterOptions extends TableOptions, OptionsOfNoRule {
-  /**
-   * The rules: 1 to 16, each with a `name` of its own. A request is admitted if all rules admit it, and then
-   * each is charged. If one refuses, none is charged.
-   */
-  rules: readonly RuleOptions[]
-}
-
-/** The options of one rule, which have no place beside `rules`. */
-type OptionsOfNoRule = { [Name in keyof RuleOptions]?: OnlyWithoutRules }
-
-/**
- * The options of a limiter that decides on the worker threads of a pool, and returns promises. With several
- * rules: `RulesEngineOptions<'pool'>`.
- */
-export interface PoolLimiterOptions extends Omit<LimiterOptions, 'engine'> {
-  /** Decides on worker threads. */
-  engine: 'pool'
-  /**
-   * The number of threads, and how many keys may be pending.
-   * @default the defaults of {@link PoolOptions}
-   */
-  pool?: PoolOptions
-  /**
-   * The source of time: a {@link manualClock}. Workers can't call the functions of another thread, so a clock
-   * of your own is refused.
-   * @default the monotonic clock of the operating system
-   */
-  clock?: Clock
-}
-
-/** The options of {@link openLimiter} for its wait. */
-export interface OpeningOptions {
-  /**
-   * Ends the wait: the call rejects with the signal's reason, and leaves nothing open.
-   * @default a wait of at most ten seconds
-   */
-  signal?: Signal
-}
-
-/** The names of the engines: where a limiter decides. */
-type Engine = 'inline' | 'pool'
-
-/** The type of `pool` without `engine: 'pool'`. No value has it; the compiler shows its text. */
-type OnlyWithEnginePool = "pool is only allowed with engine: 'pool'"
-
-/** The options of either engine as one type, so that a wrong option is one compile error at that option. */
-export interface EngineOptions<Name extends Engine>
-  extends Omit<LimiterOptions, 'engine'>,
-    EngineChoice<Name> {}
-
-/** The same with several rules. */
-export interface RulesEngineOptions<Name extends Engine>
-  extends Omit<RulesLimiterOptions, 'engine'>,
-    EngineChoice<Name> {}
-
-/** The engine of a limiter, and its threads. */
-export interface EngineChoice<Name extends Engine> {
-  /**
-   * Where decisions run. `'inline'`: on the calling thread, synchronously. `'pool'`: on worker threads, as
-   * promises.
-   * @default 'inline'
-   */
-  engine?: Name
-  /** The threads of `engine: 'pool'`. Not allowed with another engine. */
-  pool?: 'pool' extends Name ? PoolOptions : OnlyWithEnginePool
-}
-
 /** The rules beside the other options, several of them, or the rules of a configuration store. */
 type AnyOptions<Name extends Engine> =
   | EngineOptions<Name>
   | RulesEngineOptions<Name>
   | ConfigLimiterOptions<Name>
-
-/** The limiter of an engine: {@link AsyncLimiter} for `'pool'`, else {@link Limiter}. */
-export type LimiterOf<Name extends Engine> = Name extends 'pool' ? AsyncLimiter : Limiter
 
 const DEFAULT_MAX_KEYS = 100_000
 const KNOWN = [

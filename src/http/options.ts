@@ -2,6 +2,7 @@
 
 import type { AsyncLimiter } from '../api/async-limiter.js'
 import type { Limiter } from '../api/limiter.js'
+import type { EngineChoice, TableOptions } from '../api/options.js'
 import type { Decision } from '../core/decision.js'
 import type { Duration } from '../core/duration.js'
 import { parseDuration } from '../core/duration.js'
@@ -9,7 +10,6 @@ import { MillraceError } from '../core/errors.js'
 import { refuseUnknown } from '../core/option-names.js'
 import type { RuleOptions } from '../core/rule-options.js'
 import type { Size } from '../core/sizes.js'
-import type { EngineChoice, TableOptions } from '../create/create.js'
 import type { TrustProxy } from './addresses/trust-proxy.js'
 import type { Standard } from './headers/headers.js'
 

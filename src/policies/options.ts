@@ -1,5 +1,6 @@
 /** The options of a limiter with a configuration store. */
 import { checkOptions } from '../api/checks.js'
+import type { EngineChoice, TableOptions } from '../api/options.js'
 import type { ConfigStore } from '../config/config-store.js'
 import { checkPolicy, type Policy } from '../config/policy.js'
 import { type Duration, parseDuration } from '../core/duration.js'
@@ -7,7 +8,6 @@ import { MillraceError } from '../core/errors.js'
 import { checkLimit, type Rules } from '../core/rule.js'
 import { RULE_OPTIONS, type RuleOptions } from '../core/rule-options.js'
 import { isUncounted } from '../core/uncounted-limit.js'
-import type { EngineChoice, TableOptions } from '../create/create.js'
 import type { CacheSettings } from './cache.js'
 import { MOST_WINDOWS } from './policy-plans.js'
 

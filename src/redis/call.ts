@@ -1,10 +1,10 @@
 import type { MillraceError } from '../core/errors.js'
+import { answerOf } from '../remote/answers.js'
 import type { Breaker } from '../remote/breaker.js'
 import { lateError, type Pending } from '../remote/deadlines.js'
 import { isReply } from '../remote/last-error.js'
 import { NotSent } from '../remote/not-sent.js'
 import { Outage } from '../remote/outage.js'
-import { answerOf } from './clients/answers.js'
 import type { Script } from './script.js'
 
 export type Arguments = readonly (string | Buffer)[]

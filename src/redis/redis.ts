@@ -11,12 +11,11 @@ import {
 } from './redis-options.js'
 
 export type { DecisionSource } from '../core/decision-source.js'
-export type { RedisStats } from '../remote/remote-statistics.js'
+export type { RedisStats, ShardStats } from '../remote/remote-statistics.js'
 export type { NodeRedisCluster } from './clients/node-redis-cluster.js'
 export type { NodeRedisSentinel } from './clients/node-redis-sentinel.js'
 export type { RedisLimiter } from './redis-limiter.js'
 export type { OnOutage, RedisLimiterOptions, RedisOptions, RedisRulesOptions } from './redis-options.js'
-export type { ShardStats } from './shards/sharded-store.js'
 export type { RedisShard, ShardClient } from './shards/shards-option.js'
 export type { Split } from './shards/split-option.js'
 

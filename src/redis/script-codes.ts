@@ -22,10 +22,6 @@ export const REFUNDED = `local function refunded(born)
   return (math.floor(born / ${BIRTH_RANGE_MS}) % ${REFUNDS} + 1) * ${BIRTH_RANGE_MS} + born % ${BIRTH_RANGE_MS}
 end`
 
-/** Codes of algorithms, and the flags above them. */
-export const ALGORITHM_CODE = { SLIDING_WINDOW: 0, FIXED_WINDOW: 1, TOKEN_BUCKET: 2 } as const
-export const RULE_FLAG = { SHADOW: 16, COUNT_REFUSED: 32 } as const
-
 /**
  * Numbers in the reply for each rule: verdict, remaining, retry, reset, mark, birth. Of an admission the script of packed
  * values gives four: remaining, reset, mark, birth. They are most replies, and each number costs client and server.

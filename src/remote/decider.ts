@@ -1,14 +1,14 @@
 import type { CallLimit } from '../engines/engine.js'
-import type { OnOutage } from '../redis/redis-options.js'
-import { UncountedRequest } from '../redis/uncounted.js'
 import type { LocalShare } from './local-share.js'
 import { Outage } from './outage.js'
+import type { OnOutage } from './outage-options.js'
 import { byOutage } from './outage-policy.js'
 import { RefusedKeys } from './refused-keys.js'
 import type { RemoteDecision } from './remote-decision.js'
 import type { RemoteRule } from './remote-rule.js'
 import { RedisStatistics } from './remote-statistics.js'
 import type { Asked, Asking, RemoteStore } from './remote-store.js'
+import { UncountedRequest } from './uncounted.js'
 
 /** The options of a limiter that its decisions need. */
 export interface DeciderPlan {

@@ -1,5 +1,5 @@
 import { MillraceError } from '../core/errors.js'
-import { answerOf, codeOf, tlsCodeOf } from '../redis/clients/answers.js'
+import { answerOf, codeOf, tlsCodeOf } from './answers.js'
 import { messageOf } from './last-error.js'
 
 /** Redis has not answered in time. */

@@ -2,7 +2,10 @@ import type { LimiterRule } from '../api/call-options.js'
 import { MillraceError } from '../core/errors.js'
 import { type LimitRange, MAX_LIMIT, MOST_IN_FIXED_WINDOW, type Rule } from '../core/rule.js'
 import { DEFAULT_ALGORITHM, granulesOf, invalid } from '../core/rule-algorithms.js'
-import { ALGORITHM_CODE, RULE_FLAG } from '../redis/script-codes.js'
+
+/** Codes of algorithms, and the flags above them. */
+export const ALGORITHM_CODE = { SLIDING_WINDOW: 0, FIXED_WINDOW: 1, TOKEN_BUCKET: 2 } as const
+export const RULE_FLAG = { SHADOW: 16, COUNT_REFUSED: 32 } as const
 
 /** A rule whose keys are on Redis, in whole units. */
 export interface RemoteRule {

@@ -1,9 +1,19 @@
 import type { LimiterStats } from '../api/limiter.js'
-import type { ShardStats } from '../redis/shards/sharded-store.js'
 import { messageOf } from './last-error.js'
 import type { Outage } from './outage.js'
 import type { RemoteDecision } from './remote-decision.js'
 import type { StoreCounters } from './remote-store.js'
+
+/** The state of one shard, as this process sees it. */
+export interface ShardStats {
+  name: string
+  /** `'open'`: the server has not answered, and calls are decided without it until it does. */
+  breaker: 'closed' | 'open'
+  /** Whether it is no longer in the list, and is charged until the change is over. */
+  leaving: boolean
+  /** Keys that the server had lost, and of which this process has sent its charges again. */
+  restored: number
+}
 
 /** The counters of one process's limiter on Redis. What only a table in memory has is 0. */
 export interface RedisStats extends LimiterStats {

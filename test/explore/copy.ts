@@ -1,8 +1,9 @@
 // Copies of the built code with edits: memory simulated by a machine, a smaller constant, or a deliberate
 // mistake.
+import { readdirSync } from 'node:fs'
 import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { join, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { algorithmFor } from '#millrace/algorithms/select.js'
 import { Ticks } from '#millrace/core/ticks.js'
@@ -22,7 +23,7 @@ const STEPPED_WORDS = fileURLToPath(new URL('./stepped-words.js', import.meta.ur
 
 /** A replacement of text in one built file. */
 export interface Edit {
-  /** The path below `esm`. */
+  /** The name of the built file, behind that of its folder where several have it. */
   readonly file: string
   /** The text to replace. It must occur exactly once. */
   readonly find: string
@@ -47,13 +48,13 @@ export interface Built {
 
 const PARTS = [
   'algorithms/select',
-  'engines/inline',
+  'inline',
   'inline-group',
-  'memory/arena',
-  'memory/arena-space',
-  'memory/arenas',
+  'arena',
+  'arena-space',
+  'arenas',
   'memory/keys',
-  'memory/words',
+  'words',
   'one-rule-limiter',
   'rules-limiter',
 ]
@@ -68,8 +69,8 @@ export async function playableCopy(edits: readonly Edit[] = []): Promise<Built> 
     await cp(BUILT, folder, { recursive: true })
     await writeFile(join(folder, 'package.json'), '{ "type": "module" }')
     await applyEdits(folder, edits)
-    await cp(STEPPED_WORDS, join(folder, 'memory', 'words.js'))
-    const parts = await Promise.all(PARTS.map((file) => import(join(folder, `${file}.js`))))
+    await cp(STEPPED_WORDS, builtFile(folder, 'words'))
+    const parts = await Promise.all(PARTS.map((file) => import(builtFile(folder, file))))
     return watchingCarries(Object.assign({}, ...parts))
   } finally {
     await rm(folder, { recursive: true, force: true })
@@ -107,10 +108,21 @@ function watchingCarries(built: Built): Built {
   return { ...built, playOn }
 }
 
+/**
+ * The path of a built file, in whatever folder it is.
+ * @throws Error if none or several have this name
+ */
+function builtFile(folder: string, name: string): string {
+  const paths = readdirSync(folder, { recursive: true, encoding: 'utf8' })
+  const found = paths.filter((path) => `/${path.replaceAll(sep, '/')}`.endsWith(`/${name}.js`))
+  if (found.length !== 1) throw new Error(`${name} names ${found.length} built files: ${found.join(', ')}`)
+  return join(folder, found[0]!)
+}
+
 /** @throws Error if the text does not occur exactly once: the code has changed, and the edit must follow */
 export async function applyEdits(folder: string, edits: readonly Edit[]): Promise<void> {
   for (const { file, find, replace } of edits) {
-    const path = join(folder, file)
+    const path = builtFile(folder, file)
     const code = await readFile(path, 'utf8')
     const places = code.split(find).length - 1
     if (places !== 1) throw new Error(`${file} contains this text ${places} times instead of once: ${find}`)
@@ -132,13 +144,13 @@ export const SMALL_SIZES: readonly Edit[] = [
   cellSize('export const BLOCK_BITS = 6;', 'export const BLOCK_BITS = 1;'),
   cellSize('const MOST_BLOCKS = 64;', 'const MOST_BLOCKS = 1;'),
   cellSize('Math.max(MOST_LINEAR + 1, Math.ceil(buckets / 2))', 'Math.ceil(buckets / 2)'),
-  { file: 'memory/records.js', find: 'const STALL_MS = 3_600_000;', replace: 'const STALL_MS = 8_000;' },
+  { file: 'memory/records', find: 'const STALL_MS = 3_600_000;', replace: 'const STALL_MS = 8_000;' },
 ]
 
 function layout(find: string, replace: string): Edit {
-  return { file: 'memory/layout.js', find, replace }
+  return { file: 'layout', find, replace }
 }
 
 function cellSize(find: string, replace: string): Edit {
-  return { file: 'core/cell-size.js', find, replace }
+  return { file: 'cell-size', find, replace }
 }

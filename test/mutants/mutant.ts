@@ -6,57 +6,57 @@ export type Mutant = { readonly edits: readonly Edit[] } & (
   | { readonly test: string } // below `build/test`
 )
 
-const WINDOW = 'algorithms/sliding-window.js'
+const WINDOW = 'sliding-window'
 
 /** Each makes an edit of one file. */
 export const inWindow = editIn(WINDOW)
-export const inSummed = editIn('algorithms/summed-cells.js')
-export const inSummedAdjustments = editIn('algorithms/summed-adjustments.js')
-export const inLog = editIn('algorithms/sliding-log.js')
-export const inLogEntries = editIn('algorithms/log-entries.js')
-export const inLogAdjustments = editIn('algorithms/log-adjustments.js')
-export const inCharges = editIn('algorithms/charges.js')
-export const inRing = editIn('algorithms/ring.js')
-export const inCells = editIn('algorithms/keyed-cells.js')
-export const inWords = editIn('algorithms/word-cells.js')
-export const inWordAdjustments = editIn('algorithms/word-adjustments.js')
-export const inFixedWindow = editIn('algorithms/fixed-window.js')
-export const inBucket = editIn('algorithms/token-bucket.js')
-export const inCellTime = editIn('algorithms/cell-time.js')
-export const inCellSize = editIn('core/cell-size.js')
-export const inBlocking = editIn('algorithms/blocking.js')
-export const inPlain = editIn('range-sum/linear.js')
-export const inNodes = editIn('range-sum/nodes.js')
-export const inAdjustments = editIn('algorithms/adjustments.js')
-export const inBlockBound = editIn('algorithms/block-bound.js')
-export const inConversion = editIn('algorithms/conversion.js')
-export const inRefundMarks = editIn('algorithms/refund-marks.js')
-export const inInsertion = editIn('memory/insertion.js')
-export const inTable = editIn('memory/table.js')
-export const inRecords = editIn('memory/records.js')
-export const inEstimates = editIn('engines/decision-estimates.js')
-export const inEngine = editIn('engines/inline.js')
-export const inViews = editIn('engines/views.js')
-export const inTally = editIn('engines/tally.js')
-export const inKeyChanges = editIn('engines/key-changes.js')
-export const inRulesEngine = editIn('engines/rules-engine.js')
-export const inAttempt = editIn('engines/rule-attempt.js')
-export const inRulesDecision = editIn('core/inline-rules-decision.js')
-export const inRulesChanges = editIn('engines/rules-changes.js')
-export const inGroup = editIn('inline-group.js')
-export const inGroupBase = editIn('base-group.js')
-export const inGroupMember = editIn('group-member.js')
-export const inLimiter = editIn('inline-limiter.js')
-export const inReservation = editIn('reservation.js')
-export const inWaitQueue = editIn('engines/wait-queue.js')
-export const inWaitQueues = editIn('engines/wait-queues.js')
-export const inWordWatch = editIn('core/word-watch.js')
+export const inSummed = editIn('summed-cells')
+export const inSummedAdjustments = editIn('summed-adjustments')
+export const inLog = editIn('sliding-log')
+export const inLogEntries = editIn('log-entries')
+export const inLogAdjustments = editIn('log-adjustments')
+export const inCharges = editIn('charges')
+export const inRing = editIn('ring')
+export const inCells = editIn('keyed-cells')
+export const inWords = editIn('word-cells')
+export const inWordAdjustments = editIn('word-adjustments')
+export const inFixedWindow = editIn('fixed-window')
+export const inBucket = editIn('word/token-bucket')
+export const inCellTime = editIn('cell-time')
+export const inCellSize = editIn('cell-size')
+export const inBlocking = editIn('blocking')
+export const inPlain = editIn('linear')
+export const inNodes = editIn('nodes')
+export const inAdjustments = editIn('adjustments')
+export const inBlockBound = editIn('block-bound')
+export const inConversion = editIn('conversion')
+export const inRefundMarks = editIn('refund-marks')
+export const inInsertion = editIn('insertion')
+export const inTable = editIn('table')
+export const inRecords = editIn('memory/records')
+export const inEstimates = editIn('decision-estimates')
+export const inEngine = editIn('inline')
+export const inViews = editIn('views')
+export const inTally = editIn('tally')
+export const inKeyChanges = editIn('key-changes')
+export const inRulesEngine = editIn('rules-engine')
+export const inAttempt = editIn('rule-attempt')
+export const inRulesDecision = editIn('inline-rules-decision')
+export const inRulesChanges = editIn('rules-changes')
+export const inGroup = editIn('inline-group')
+export const inGroupBase = editIn('base-group')
+export const inGroupMember = editIn('group-member')
+export const inLimiter = editIn('inline-limiter')
+export const inReservation = editIn('reservation')
+export const inWaitQueue = editIn('wait-queue')
+export const inWaitQueues = editIn('waits/wait-queues')
+export const inWordWatch = editIn('word-watch')
 export const inGroups = {
-  base: editIn('base-group.js'),
-  inline: editIn('inline-group.js'),
-  async: editIn('async-group.js'),
-  member: editIn('group-member.js'),
-  queues: editIn('engines/group-queues.js'),
+  base: editIn('base-group'),
+  inline: editIn('inline-group'),
+  async: editIn('async-group'),
+  member: editIn('group-member'),
+  queues: editIn('group-queues'),
 }
 
 /** Makes every decision skip the attempt. For mistakes in `decide` that the attempt would hide. */

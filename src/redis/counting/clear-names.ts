@@ -1,5 +1,5 @@
+import { codeOf } from '../../remote/answers.js'
 import { messageOf } from '../../remote/last-error.js'
-import { codeOf } from '../clients/answers.js'
 import type { Command } from '../clients/connection.js'
 import { OLD_SERVER, withoutMemory } from '../script.js'
 import { IS_OTHER_TYPE, REFUNDED, ValueVersion } from '../script-codes.js'

@@ -4,16 +4,8 @@
 // `strict-value.ts` says what the value of a key is.
 //
 // All numbers in the script stay below 2^53, so that a double holds them: `checkRemoteRule` bounds windows and granules.
-import type { RemoteRule } from '../../remote/remote-rule.js'
-import {
-  ALGORITHM_CODE,
-  CHANGED_FIELDS,
-  IS_OTHER_TYPE,
-  KEY_FAULT,
-  REFUNDED,
-  RULE_FLAG,
-  Verdict,
-} from '../script-codes.js'
+import { ALGORITHM_CODE, type RemoteRule, RULE_FLAG } from '../../remote/remote-rule.js'
+import { CHANGED_FIELDS, IS_OTHER_TYPE, KEY_FAULT, REFUNDED, Verdict } from '../script-codes.js'
 import { shortcutOf } from './strict-shortcut.js'
 import { layoutOf, VALUE_FUNCTIONS } from './strict-value.js'
 

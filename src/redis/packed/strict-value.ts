@@ -25,8 +25,8 @@
 // the bucket was charged after it was empty, modulo 512.
 //
 // The length of a value is even. That of sliding counters is odd, and so was that of versions 1 and 2.
-import type { RemoteRule } from '../../remote/remote-rule.js'
-import { ALGORITHM_CODE, BIRTH_RANGE_MS, KEY_FAULT, ValueVersion } from '../script-codes.js'
+import { ALGORITHM_CODE, type RemoteRule } from '../../remote/remote-rule.js'
+import { BIRTH_RANGE_MS, KEY_FAULT, ValueVersion } from '../script-codes.js'
 
 export interface ValueLayout {
   /** Bytes of an entry. */

@@ -6,6 +6,7 @@ import type { KeyNames } from '../../remote/key-names.js'
 import { Outage } from '../../remote/outage.js'
 import type { RemoteDecision } from '../../remote/remote-decision.js'
 import type { RemoteRule } from '../../remote/remote-rule.js'
+import type { ShardStats } from '../../remote/remote-statistics.js'
 import type { Asked, Asking, Changing, RemoteStore, StoreCounters } from '../../remote/remote-store.js'
 import { BoundedCalls } from './bounded-calls.js'
 import { askAtOnce, chargeInTurn, type Requests } from './charge-in-turn.js'
@@ -25,17 +26,6 @@ export interface ShardedPlan extends ShardsPlan {
   readonly nowMs: () => number
   /** Connects to a shard. */
   readonly open: (client: unknown, rules: readonly RemoteRule[]) => OpenedShard
-}
-
-/** The state of one shard, as this process sees it. */
-export interface ShardStats {
-  name: string
-  /** `'open'`: the server has not answered, and calls are decided without it until it does. */
-  breaker: 'closed' | 'open'
-  /** Whether it is no longer in the list, and is charged until the change is over. */
-  leaving: boolean
-  /** Keys that the server had lost, and of which this process has sent its charges again. */
-  restored: number
 }
 
 /** A new server has this long to answer. */

@@ -2,9 +2,9 @@
 // refuses, and what the limit says is put into its decision.
 import { isUncounted } from '../core/uncounted-limit.js'
 import type { CallLimit } from '../engines/engine.js'
-import { RemoteDecision, type RemotePart } from '../remote/remote-decision.js'
-import type { RemoteRule } from '../remote/remote-rule.js'
-import type { Asked, Asking } from '../remote/remote-store.js'
+import { RemoteDecision, type RemotePart } from './remote-decision.js'
+import type { RemoteRule } from './remote-rule.js'
+import type { Asked, Asking } from './remote-store.js'
 
 const NEVER = Number.POSITIVE_INFINITY
 

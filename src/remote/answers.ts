@@ -1,5 +1,5 @@
 // What a server answers instead of a reply, and what is done about each. One table for all clients.
-import { messageOf } from '../../remote/last-error.js'
+import { messageOf } from './last-error.js'
 
 /**
  * - `'learn'`: the script goes out again, with its source.
