@@ -5,7 +5,7 @@ import { refuseUnknown } from '../core/option-names.js'
 import type { ConfigStore } from './config-store.js'
 import { type BoundedCall, checkMs } from './deadline.js'
 import { DocumentStore, invalid, type Listed, type RawDocument } from './document-store.js'
-import type { NodeRedisConfigClient } from './node-redis-client.js'
+import type { NodeRedisConfigClient } from './stores/redis/node-redis-client.js'
 import { documentIn, type PolicyDocument } from './policy.js'
 import { checkedClient, databaseOf, type RedisConfigClient } from './stores/redis/redis-client.js'
 import { RedisCommands } from './stores/redis/redis-commands.js'
@@ -21,7 +21,7 @@ export type {
   PutOptions,
   StoredPolicy,
 } from './config-store.js'
-export type { NodeRedisConfigClient } from './node-redis-client.js'
+export type { NodeRedisConfigClient } from './stores/redis/node-redis-client.js'
 export type { Policy, PolicyRule } from './policy.js'
 export type { RedisConfigClient } from './stores/redis/redis-client.js'
 

@@ -73,7 +73,7 @@ test('a function of words.js without a rewrite is an error', () => {
 })
 
 test('no call of words.js is left in the hot path', () => {
-  for (const file of ['sliding-window', 'summed-cells', 'cell-time', 'word-cells']) {
+  for (const file of ['window/sliding-window', 'window/summed-cells', 'word/cell-time', 'word/word-cells']) {
     const code = readFileSync(new URL(`../../../esm/algorithms/${file}.js`, import.meta.url), 'utf8')
     const direct = withDirectWords(code)
     assert.match(direct, /Atomics\.compareExchange\(/)

@@ -1,6 +1,6 @@
 // What the store needs of a client.
 import { invalid } from '../../document-store.js'
-import { fromNodeRedis } from '../../node-redis-client.js'
+import { fromNodeRedis } from './node-redis-client.js'
 
 type Listener = (first: unknown, second: unknown) => void
 

@@ -1,7 +1,7 @@
 // A client of node-redis, as the store uses one of ioredis.
 import { errorMonitor } from 'node:events'
-import { invalid } from './document-store.js'
-import type { RedisConfigClient, Subscriber } from './stores/redis/redis-client.js'
+import { invalid } from '../../document-store.js'
+import type { RedisConfigClient, Subscriber } from './redis-client.js'
 
 type Listener = (...values: unknown[]) => void
 
