@@ -1,7 +1,7 @@
 import { IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
 import { createLimiter, type Decision, type Limiter, type Size } from 'millrace'
-import type { HeaderAccess } from '#millrace/http/framework.js'
+import type { HeaderAccess } from '#millrace/http/headers/header-access.js'
 import { RateLimitHeaders, type Standard } from '#millrace/http/headers/headers.js'
 import { type Benchmark, type Contender, type Effort, figureOf, type Goal, type Round } from '../benchmark.js'
 import { cachedKeys, inOrder, randomOrder } from '../keys.js'

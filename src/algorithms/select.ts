@@ -1,6 +1,6 @@
 import type { AlgorithmName } from '../core/rule-algorithms.js'
 import type { Ticks } from '../core/ticks.js'
-import type { Arena } from '../memory/arena.js'
+import type { Arena } from '../memory/records.js'
 import type { Algorithm } from './algorithm.js'
 import { SlidingLog } from './log/sliding-log.js'
 import { SlidingWindow } from './window/sliding-window.js'

@@ -1,5 +1,6 @@
 /** Checks the arguments of both facades. */
 
+import type { Costs } from '../core/batch-decision.js'
 import { type Duration, formatDuration, parseDuration } from '../core/duration.js'
 import { MillraceError } from '../core/errors.js'
 import { granularityFrom } from '../core/granularity.js'
@@ -17,7 +18,6 @@ import {
 } from '../core/rule.js'
 import { uncountedLimitIn } from '../core/uncounted-limit.js'
 import type { CallLimit } from '../engines/engine.js'
-import type { Costs } from '../engines/inline/batch.js'
 import { COUNT, type Shape } from '../memory/layout.js'
 import { canHold } from '../memory/records.js'
 import type {

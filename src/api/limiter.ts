@@ -1,9 +1,9 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 
+import type { BatchDecision, Costs } from '../core/batch-decision.js'
 import type { Decision } from '../core/decision.js'
 import type { Duration } from '../core/duration.js'
 import type { EngineStatistics as LimiterStats } from '../engines/engine.js'
-import type { BatchDecision, Costs } from '../engines/inline/batch.js'
 import type { SharedLimiter } from '../engines/share.js'
 import type { Key, KeyHandle, PackedKeys } from '../memory/keys.js'
 import type {

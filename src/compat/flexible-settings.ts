@@ -1,6 +1,6 @@
 /** The settings of a limiter of rate-limiter-flexible, which can be changed at any time. */
 import type { RateLimiterLike } from 'rate-limiter-flexible'
-import { MillraceError } from '../core/errors.js'
+import { invalid } from '../core/errors.js'
 
 /** What the constructor takes, beside the options of all drop-ins. */
 export interface FlexibleOptions {
@@ -96,6 +96,3 @@ export class FlexibleSettings {
     return delayMs < this.execEvenlyMinDelayMs ? consumedPoints * this.execEvenlyMinDelayMs : delayMs
   }
 }
-
-const invalid = (option: string, value: unknown, expected: string): MillraceError =>
-  new MillraceError('ERR_MILLRACE_INVALID_OPTION', option, value, expected)

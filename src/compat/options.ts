@@ -1,5 +1,5 @@
 import { checkOptions } from '../api/checks.js'
-import { MillraceError } from '../core/errors.js'
+import { invalid } from '../core/errors.js'
 import { MOST_IN_LOG } from '../core/rule-algorithms.js'
 
 /** The options that all drop-ins have. */
@@ -57,6 +57,3 @@ function checkInteger(option: string, value: unknown, least: number, most = Numb
   const range = most === Number.MAX_SAFE_INTEGER ? `of ${least} or more` : `from ${least} to ${most}`
   throw invalid(option, value, `an integer ${range}`)
 }
-
-const invalid = (option: string, value: unknown, expected: string): MillraceError =>
-  new MillraceError('ERR_MILLRACE_INVALID_OPTION', option, value, expected)

@@ -1,6 +1,6 @@
-// The deadline of a call to a store on another machine.
+import { invalid } from '../core/errors.js'
 
-import { invalid } from './document-store.js'
+// The deadline of a call to a store on another machine.
 
 // Captured at load, so that fake timers of a test don't stop a deadline.
 const { clearTimeout, setImmediate, setTimeout } = globalThis

@@ -1,6 +1,6 @@
 // What all stores of documents do alike: they check, they count versions, they write only over what they have read.
 
-import { MillraceError } from '../core/errors.js'
+import { invalid, MillraceError } from '../core/errors.js'
 import { refuseUnknown } from '../core/option-names.js'
 import type {
   ConfigChange,
@@ -358,8 +358,4 @@ export function storeError(kind: string, cause: unknown): MillraceError {
   return new MillraceError('ERR_MILLRACE_CONFIG_STORE', kind, short, 'a configuration store that answers', {
     cause,
   })
-}
-
-export function invalid(option: string, value: unknown, expected: string): MillraceError {
-  return new MillraceError('ERR_MILLRACE_INVALID_OPTION', option, value, expected)
 }

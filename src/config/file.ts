@@ -1,15 +1,9 @@
 /** Policies in a file of JSON or YAML, which people edit: watched, and swapped whole. */
 import { extname, resolve } from 'node:path'
-import { MillraceError } from '../core/errors.js'
+import { invalid, MillraceError } from '../core/errors.js'
 import { refuseUnknown } from '../core/option-names.js'
 import type { SyncConfigStore } from './config-store.js'
-import {
-  invalid,
-  type Listed,
-  type PolicyEntry,
-  type RawDocument,
-  SyncDocumentStore,
-} from './document-store.js'
+import { type Listed, type PolicyEntry, type RawDocument, SyncDocumentStore } from './document-store.js'
 import type { PolicyDocument } from './policy.js'
 import { countKeys } from './policy-keys.js'
 import { FileWatch } from './stores/file/file-watch.js'

@@ -1,8 +1,8 @@
+import { invalid } from '../core/errors.js'
 /** Policies in an LMDB file: on the disk of one machine, for all of its processes, and read at the speed of memory. */
 import { refuseUnknown } from '../core/option-names.js'
 import type { ConfigChange, SyncConfigStore } from './config-store.js'
 import {
-  invalid,
   type Listed,
   nextVersion,
   type PolicyEntry,

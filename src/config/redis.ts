@@ -1,13 +1,15 @@
+import { invalid } from '../core/errors.js'
 /** Policies on Redis or Valkey, for all processes and machines that reach it. */
 
 import { randomInt } from 'node:crypto'
 import { refuseUnknown } from '../core/option-names.js'
 import type { ConfigStore } from './config-store.js'
 import { type BoundedCall, checkMs } from './deadline.js'
-import { DocumentStore, invalid, type Listed, type RawDocument } from './document-store.js'
-import type { NodeRedisConfigClient } from './stores/redis/node-redis-client.js'
+import { DocumentStore, type Listed, type RawDocument } from './document-store.js'
 import { documentIn, type PolicyDocument } from './policy.js'
-import { checkedClient, databaseOf, type RedisConfigClient } from './stores/redis/redis-client.js'
+import type { RedisConfigClient } from './stores/redis/client-parts.js'
+import type { NodeRedisConfigClient } from './stores/redis/node-redis-client.js'
+import { checkedClient, databaseOf } from './stores/redis/redis-client.js'
 import { RedisCommands } from './stores/redis/redis-commands.js'
 import { argumentOf, boundsOf, LARGEST_START, REPLACE, RedisNames } from './stores/redis/redis-script.js'
 import { RedisWatch } from './stores/redis/redis-watch.js'
@@ -21,9 +23,9 @@ export type {
   PutOptions,
   StoredPolicy,
 } from './config-store.js'
-export type { NodeRedisConfigClient } from './stores/redis/node-redis-client.js'
 export type { Policy, PolicyRule } from './policy.js'
-export type { RedisConfigClient } from './stores/redis/redis-client.js'
+export type { RedisConfigClient } from './stores/redis/client-parts.js'
+export type { NodeRedisConfigClient } from './stores/redis/node-redis-client.js'
 
 /** Options of {@link redisConfig}. */
 export interface RedisConfigOptions {

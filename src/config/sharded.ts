@@ -1,8 +1,9 @@
+import { invalid } from '../core/errors.js'
 /** Policies on several stores: each key on the ones that rendezvous hashing gives it. */
 import { refuseUnknown } from '../core/option-names.js'
 import type { ConfigStore, SyncConfigStore } from './config-store.js'
 import { isSync } from './config-store.js'
-import { invalid } from './document-store.js'
+
 import { checkShards, type Shards } from './stores/sharded/shard-lists.js'
 import { type MoveReport, ShardedConfig, SyncShardedConfig } from './stores/sharded/sharded-store.js'
 

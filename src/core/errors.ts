@@ -104,3 +104,7 @@ function isArray(value: object): boolean {
     return false
   }
 }
+
+/** The error of an option, or of an argument, that has a wrong value. */
+export const invalid = (option: string, value: unknown, expected: string): MillraceError =>
+  new MillraceError('ERR_MILLRACE_INVALID_OPTION', option, value, expected)

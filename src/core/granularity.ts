@@ -1,5 +1,5 @@
 import { type Duration, formatDuration, parseDuration } from './duration.js'
-import { invalid } from './rule-algorithms.js'
+import { invalidRule } from './rule-algorithms.js'
 
 export const MAX_BUCKETS = 2 ** 20
 /** Windows of up to this many granules are summed granule by granule. */
@@ -19,14 +19,14 @@ export function checkGranularity(
   if (granularity === undefined) return otherwise
   const granuleMs = parseDuration(granularity, option, 'ERR_MILLRACE_INVALID_RULE')
   if (granuleMs > windowMs) {
-    throw invalid(option, granularity, `at most the window, ${formatDuration(windowMs)}`)
+    throw invalidRule(option, granularity, `at most the window, ${formatDuration(windowMs)}`)
   }
   const parts = windowMs / granuleMs
   const buckets = Math.round(parts)
   if (buckets > MAX_BUCKETS) {
     const least = windowMs / MAX_BUCKETS // not rounded, so that it divides the window
     const handy = granularityFrom(least, windowMs)
-    throw invalid(
+    throw invalidRule(
       option,
       granularity,
       `at least ${least} in milliseconds, such as ${handy}: a window has at most ${MAX_BUCKETS} buckets`,
@@ -35,7 +35,7 @@ export function checkGranularity(
   // A granularity such as 1000 / 3 ms has no exact decimal. An error of 1 in 10^9 is allowed.
   if (Math.abs(parts - buckets) > parts * 1e-9) {
     const nearest = nearestDivisor(granuleMs, windowMs)
-    throw invalid(
+    throw invalidRule(
       option,
       granularity,
       `a whole part of the window; in whole milliseconds the nearest is ${nearest}`,

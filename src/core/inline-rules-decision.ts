@@ -1,4 +1,4 @@
-import { type EngineEra, InlineDecision, Outcome } from './decision.js'
+import { type EngineEra, InlineDecision, Outcome } from './inline-decision.js'
 import { type Parts, RulesDecision } from './rules-decision.js'
 
 /**

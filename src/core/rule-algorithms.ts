@@ -65,11 +65,11 @@ export interface AlgorithmOptions extends Readonly<Partial<Record<(typeof SOME_O
  */
 export function checkAlgorithm(options: AlgorithmOptions, path: string): AlgorithmChoice {
   const name = options.algorithm as AlgorithmChoice
-  if (!NAMES.includes(name)) throw invalid(`${path}algorithm`, name, `one of ${quoted(NAMES)}`)
+  if (!NAMES.includes(name)) throw invalidRule(`${path}algorithm`, name, `one of ${quoted(NAMES)}`)
   const own: readonly string[] = ALGORITHM_OPTIONS[name]
   for (const option of SOME_OPTIONS) {
     if (options[option] === undefined || own.includes(option)) continue
-    throw invalid(`${path}${option}`, options[option], `nothing beside algorithm: '${name}'`)
+    throw invalidRule(`${path}${option}`, options[option], `nothing beside algorithm: '${name}'`)
   }
   return name
 }
@@ -77,13 +77,13 @@ export function checkAlgorithm(options: AlgorithmOptions, path: string): Algorit
 /** @throws MillraceError `ERR_MILLRACE_INVALID_RULE` */
 export function checkEdge(edge: unknown = 'strict', path = ''): Edge {
   if (edge === 'strict' || edge === 'smooth') return edge
-  throw invalid(`${path}edge`, edge, "'strict' or 'smooth'")
+  throw invalidRule(`${path}edge`, edge, "'strict' or 'smooth'")
 }
 
 /** @throws MillraceError `ERR_MILLRACE_INVALID_RULE` */
 export function checkAlign(align: unknown = 'clock', path = ''): Alignment {
   if (align === 'clock' || align === 'first') return align
-  throw invalid(`${path}align`, align, "'clock' or 'first'")
+  throw invalidRule(`${path}align`, align, "'clock' or 'first'")
 }
 
 /** The largest limit of a sliding log: it has an entry for each unit. */
@@ -101,10 +101,10 @@ export function logTicksOf(windowMs: number): number {
  * @throws MillraceError `ERR_MILLRACE_INVALID_RULE`
  */
 export function checkMostInLog(limit: number, maxLimit: number, path: string): void {
-  if (maxLimit < limit) throw invalid(`${path}maxLimit`, maxLimit, `at least the limit, ${limit}`)
+  if (maxLimit < limit) throw invalidRule(`${path}maxLimit`, maxLimit, `at least the limit, ${limit}`)
   if (maxLimit <= MOST_IN_LOG) return
   const expected = `at most ${MOST_IN_LOG} with algorithm: 'sliding-log'; 'sliding-window' may have more`
-  throw invalid(`${path}${maxLimit === limit ? 'limit' : 'maxLimit'}`, maxLimit, expected)
+  throw invalidRule(`${path}${maxLimit === limit ? 'limit' : 'maxLimit'}`, maxLimit, expected)
 }
 
 /** The most granules by which a fixed window places its beginning at the key's first hit. */
@@ -149,11 +149,11 @@ export interface TokenTime {
 export function tokenTime(burst: number, windowMs: number, option: string): TokenTime {
   if (burst > MOST_UNITS) {
     const expected = `at most ${MOST_UNITS} tokens at once; a rule with the option unit may have more`
-    throw invalid(option, burst, expected)
+    throw invalidRule(option, burst, expected)
   }
   if (windowMs < 1) {
     const least = Math.ceil(burst / windowMs)
-    throw invalid(option, burst, `at least ${least} tokens at once, those of a millisecond`)
+    throw invalidRule(option, burst, `at least ${least} tokens at once, those of a millisecond`)
   }
   let units = burst
   while (2 * units <= MOST_UNITS && 2 * units <= MOST_UNITS_PER_MS * windowMs) units *= 2
@@ -202,11 +202,11 @@ export function refuseGranularity(
 ): void {
   if (granularity === undefined) return
   const expected = `nothing beside algorithm: '${algorithm}', here with a window of ${formatDuration(windowMs)}`
-  throw invalid('granularity', granularity, expected)
+  throw invalidRule('granularity', granularity, expected)
 }
 
 const quoted = (names: readonly string[]): string => names.map((name) => `'${name}'`).join(', ')
 
-export function invalid(option: string, value: unknown, expected: string): MillraceError {
+export function invalidRule(option: string, value: unknown, expected: string): MillraceError {
   return new MillraceError('ERR_MILLRACE_INVALID_RULE', option, value, expected)
 }

@@ -15,7 +15,7 @@ import {
   type Edge,
   fillingMs,
   granulesOf,
-  invalid,
+  invalidRule,
   logTicksOf,
   MOST_IN_LOG,
   mostLimit,
@@ -134,17 +134,18 @@ export type CheckRule = (options: RuleOptions, path?: string) => Rule
  */
 export function checkRules(rules: unknown, check: CheckRule = checkRule): Rules {
   const length = Array.isArray(rules) ? rules.length : 0
-  if (length < 1 || length > MOST_RULES) throw invalid('rules', rules, `an array of 1 to ${MOST_RULES} rules`)
+  if (length < 1 || length > MOST_RULES)
+    throw invalidRule('rules', rules, `an array of 1 to ${MOST_RULES} rules`)
   const checked: Rule[] = []
   for (let i = 0; i < length; i++) {
     const at = `rules[${i}]`
     const options = ownOptions((rules as unknown[])[i], at)
     if (length > 1 && options.name === undefined) {
-      throw invalid(`${at}.name`, undefined, 'a name, as there are several rules')
+      throw invalidRule(`${at}.name`, undefined, 'a name, as there are several rules')
     }
     const rule = check(options, `${at}.`)
     const same = checked.findIndex(({ name }) => name === rule.name)
-    if (same >= 0) throw invalid(`${at}.name`, rule.name, `another name than that of rules[${same}]`)
+    if (same >= 0) throw invalidRule(`${at}.name`, rule.name, `another name than that of rules[${same}]`)
     checked.push(rule)
   }
   return checked as unknown as Rules
@@ -153,9 +154,9 @@ export function checkRules(rules: unknown, check: CheckRule = checkRule): Rules 
 /** A copy of a rule's options, whose values a getter can't change later. */
 function ownOptions(options: unknown, at: string): RuleOptions {
   if (typeof options !== 'object' || options === null) {
-    throw invalid(at, options, 'an object with at least limit and window')
+    throw invalidRule(at, options, 'an object with at least limit and window')
   }
-  refuseUnknown(options, RULE_OPTIONS, (name, expected) => invalid(at, name, expected))
+  refuseUnknown(options, RULE_OPTIONS, (name, expected) => invalidRule(at, name, expected))
   const given = options as Record<string, unknown>
   return Object.fromEntries(RULE_OPTIONS.map((name) => [name, given[name]])) as unknown as RuleOptions
 }
@@ -179,7 +180,7 @@ export function checkRule(options: RuleOptions, path = ''): Rule {
   const unitSize = unit === undefined ? undefined : checkUnit(unit, `${path}unit`)
   const wholeLimit = limitIn(unitSize, limit, `${path}limit`)
   if (typeof name !== 'string' || name === '')
-    throw invalid(`${path}name`, name, 'a string of at least one character')
+    throw invalidRule(`${path}name`, name, 'a string of at least one character')
   const choice = checkAlgorithm(
     { algorithm: given, granularity, edge, rangeSum, align, burst, maxLimit },
     path,
@@ -254,7 +255,7 @@ function countingOf(algorithm: AlgorithmName, chosen: Chosen): Counting {
       const align = checkAlign(chosen.align, path)
       if (limit > MOST_IN_FIXED_WINDOW) {
         const expected = `at most ${MOST_IN_FIXED_WINDOW} with algorithm: 'fixed-window'; with unit it may be more`
-        throw invalid(`${path}limit`, limit, expected)
+        throw invalidRule(`${path}limit`, limit, expected)
       }
       return { ...plain, align, buckets: granulesOf(align, windowMs) }
     }
@@ -270,21 +271,21 @@ function countingOf(algorithm: AlgorithmName, chosen: Chosen): Counting {
 function checkRangeSum(rangeSum: unknown, buckets: number, path: string): void {
   if (rangeSum === undefined) return
   if (rangeSum !== 'blocks' && rangeSum !== 'fenwick') {
-    throw invalid(`${path}rangeSum`, rangeSum, "'blocks' or 'fenwick'")
+    throw invalidRule(`${path}rangeSum`, rangeSum, "'blocks' or 'fenwick'")
   }
   if (buckets > MOST_LINEAR) return
   const expected = `nothing: a window of up to ${MOST_LINEAR} buckets (here ${buckets}) is summed bucket by bucket`
-  throw invalid(`${path}rangeSum`, rangeSum, expected)
+  throw invalidRule(`${path}rangeSum`, rangeSum, expected)
 }
 
 function checkUnit(unit: unknown, option: string): number {
   const size = parseSize(unit)
   if (size !== undefined) return size
-  throw invalid(option, unit, "a whole number from 1 to 2^53 - 1, or a size such as '64KB'")
+  throw invalidRule(option, unit, "a whole number from 1 to 2^53 - 1, or a size such as '64KB'")
 }
 
 function checkFlag(value: unknown, option: string): void {
-  if (typeof value !== 'boolean') throw invalid(option, value, 'true or false')
+  if (typeof value !== 'boolean') throw invalidRule(option, value, 'true or false')
 }
 
 export type RuleWindow = Pick<Rule, 'windowMs' | 'buckets' | 'units'>
@@ -340,5 +341,5 @@ function checkWindow(window: Duration, option: string): number {
   const windowMs = parseDuration(window, option, 'ERR_MILLRACE_INVALID_RULE')
   if (typeof window === 'number') warnIfShort(windowMs)
   if (windowMs >= 1 && windowMs <= MAX_WINDOW_MS) return windowMs
-  throw invalid(option, window, 'a duration of 1 ms to 10,000 years')
+  throw invalidRule(option, window, 'a duration of 1 ms to 10,000 years')
 }

@@ -1,6 +1,7 @@
 import { CompositeDecision } from './composite-decision.js'
-import type { Decision, DecisionFields, Outcome, RuleDecision } from './decision.js'
+import type { Decision, DecisionFields, RuleDecision } from './decision.js'
 import { fieldsOf, indexOfLeast, jsonOf, ruleFieldsOf, ruleJsonOf } from './decision-fields.js'
+import type { Outcome } from './inline-decision.js'
 import { isUncounted } from './uncounted-limit.js'
 
 /** The index of the deciding rule of an admission before it is known. */

@@ -1,11 +1,6 @@
-import {
-  type Decision,
-  type DecisionFields,
-  Outcome,
-  type RuleDecision,
-  type ShadowDecision,
-} from './decision.js'
+import type { Decision, DecisionFields, RuleDecision, ShadowDecision } from './decision.js'
 import { fieldsOf, jsonOf } from './decision-fields.js'
+import { Outcome } from './inline-decision.js'
 import { unitsBetween } from './units.js'
 
 /** A decision in whole units, with the internals that its limiter needs. */

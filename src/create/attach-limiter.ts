@@ -2,7 +2,7 @@ import type { Limiter } from '../api/limiter.js'
 import { checkPool, type PoolOptions } from '../api/pool-options.js'
 import { checkPolicy, type Policy } from '../config/policy.js'
 import type { Clock } from '../core/clock.js'
-import { MillraceError } from '../core/errors.js'
+import { invalid } from '../core/errors.js'
 import { refuseUnknown } from '../core/option-names.js'
 import { type Attached, attachShared } from '../engines/attach.js'
 import type { SharedLimiter, SharedPolicies } from '../engines/share.js'
@@ -88,8 +88,4 @@ export function attachPool(shared: SharedLimiter, pool?: PoolOptions): PoolLimit
   const settings = checkPool(pool)
   const { memory, clock, file } = attachShared(shared)
   return poolLimiterOn(memory, clock, settings, file)
-}
-
-function invalid(option: string, value: unknown, expected: string): MillraceError {
-  return new MillraceError('ERR_MILLRACE_INVALID_OPTION', option, value, expected)
 }

@@ -14,7 +14,7 @@ import type {
 } from '../api/options.js'
 import { checkPool, type PoolOptions } from '../api/pool-options.js'
 import { type Clock, checkClock, monotonicClock, readingOf, SharedManualClock } from '../core/clock.js'
-import { MillraceError } from '../core/errors.js'
+import { invalid, MillraceError } from '../core/errors.js'
 import { refuseUnknown } from '../core/option-names.js'
 import { checkRule, checkRules, type Rules } from '../core/rule.js'
 import { RULE_OPTIONS, type RuleOptions } from '../core/rule-options.js'
@@ -234,8 +234,4 @@ function checkShared(shared: unknown): string {
     throw invalid('shared.file', file, 'the path of a file')
   }
   return resolve(file)
-}
-
-function invalid(option: string, value: unknown, expected: string): MillraceError {
-  return new MillraceError('ERR_MILLRACE_INVALID_OPTION', option, value, expected)
 }

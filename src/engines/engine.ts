@@ -1,7 +1,7 @@
+import type { BatchDecision, Costs } from '../core/batch-decision.js'
 import type { ConfigStatistics } from '../core/config-statistics.js'
 import type { Decision } from '../core/decision.js'
 import type { Statistics } from '../memory/statistics.js'
-import type { BatchDecision, Costs } from './inline/batch.js'
 
 /** The counters of a limiter, as `limiter.stats()` returns them. */
 export interface EngineStatistics extends Statistics {

@@ -1,4 +1,4 @@
-import { type EngineEra, InlineDecision, isRefusal, Outcome } from '../core/decision.js'
+import { type EngineEra, InlineDecision, isRefusal, Outcome } from '../core/inline-decision.js'
 import { UnlimitedDecision } from '../core/unlimited-decision.js'
 import type { Tally } from './inline/tally.js'
 

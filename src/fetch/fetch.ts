@@ -1,3 +1,4 @@
+import { invalid } from '../core/errors.js'
 import type { FetchInit, FetchInput } from './arguments.js'
 import {
   canSendAgain,
@@ -11,7 +12,7 @@ import {
   nextHop,
 } from './hop.js'
 import { hasIntegrity } from './integrity.js'
-import { invalid, type OutgoingOptions } from './options.js'
+import type { OutgoingOptions } from './options.js'
 import { Outgoing } from './outgoing.js'
 
 export type { OutgoingOptions, OutgoingRequest } from './options.js'

@@ -1,9 +1,10 @@
 import type { Dispatcher } from 'undici'
+import { invalid } from '../core/errors.js'
 import { canResend } from './body.js'
 import { DispatchControl } from './dispatch-control.js'
 import type { DispatcherWatch } from './dispatcher-watch.js'
 import type { Permit } from './host.js'
-import { invalid, type OutgoingRequest } from './options.js'
+import type { OutgoingRequest } from './options.js'
 import type { Outgoing } from './outgoing.js'
 
 type Controller = Dispatcher.DispatchController

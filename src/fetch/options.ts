@@ -1,7 +1,7 @@
 /** The options of `limitedFetch` and `limitInterceptor`, and their checks. */
 
 import type { Limiter } from '../api/limiter.js'
-import { MillraceError } from '../core/errors.js'
+import { invalid } from '../core/errors.js'
 import { refuseUnknown } from '../core/option-names.js'
 import { InlineLimiter } from '../limiters/inline-limiter.js'
 import { MAX_TIMER_MS, type OwnLimiter } from './host.js'
@@ -182,8 +182,4 @@ function checkJitter(ms: unknown): number {
 
 function defaultJitter(pauseMs: number): number {
   return Math.random() * Math.min(pauseMs / 10, MAX_JITTER_MS)
-}
-
-export function invalid(option: string, value: unknown, expected: string): MillraceError {
-  return new MillraceError('ERR_MILLRACE_INVALID_OPTION', option, value, expected)
 }

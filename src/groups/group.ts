@@ -2,7 +2,7 @@ import type { AsyncLimiter } from '../api/async-limiter.js'
 import type { AsyncLimiterGroup } from '../api/async-limiter-group.js'
 import type { Limiter } from '../api/limiter.js'
 import type { LimiterGroup } from '../api/limiter-group.js'
-import { MillraceError } from '../core/errors.js'
+import { invalid } from '../core/errors.js'
 import { type GroupMember, InlineMember } from '../limiters/group-member.js'
 import { InlineLimiter } from '../limiters/inline-limiter.js'
 import { PoolLimiter } from '../limiters/pool-limiter.js'
@@ -98,8 +98,4 @@ function checkOnce(names: Map<unknown, string>, name: string, limiter: unknown):
 
 function isOwn(limiter: unknown): limiter is InlineLimiter<never> | PoolLimiter {
   return limiter instanceof InlineLimiter || limiter instanceof PoolLimiter
-}
-
-function invalid(option: string, value: unknown, expected: string): MillraceError {
-  return new MillraceError('ERR_MILLRACE_INVALID_OPTION', option, value, expected)
 }

@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net'
 import type { Decision } from '../core/decision.js'
+import type { HeaderAccess } from './headers/header-access.js'
 import type { Paths } from './readings.js'
 
 /** The socket of a request. `remoteAddress` is undefined if the client has gone, or it is no IP socket. */
@@ -21,12 +22,6 @@ export interface HttpRequest {
   readonly url?: string | undefined
   readonly headers: HttpHeaders
   readonly socket: HttpSocket
-}
-
-/** Reads and writes the headers of a response. */
-export interface HeaderAccess<Response> {
-  set(response: Response, name: string, value: string): void
-  get(response: Response, name: string): string | undefined
 }
 
 /**

@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net'
 import type { Context, MiddlewareHandler } from 'hono'
 import type { Decision } from '../core/decision.js'
+import { invalid } from '../core/errors.js'
 import {
   type FetchHandler,
   type FetchOptions,
@@ -10,9 +11,10 @@ import {
 import { type Flight, flightOf, inFlight } from './flight.js'
 import type { Framework, HttpRequest } from './framework.js'
 import { connectionOf, hasGone, onEnd } from './node-framework.js'
-import { checkOptionsObject, invalid, type RateLimitOptions } from './options.js'
+import { checkOptionsObject, type RateLimitOptions } from './options.js'
 import { Policy } from './policy.js'
-import { type Paths, pathsAfter, pathsWithin, type Targets, withoutQuery } from './readings.js'
+import { type Paths, pathsAfter, pathsWithin, withoutQuery } from './readings.js'
+import type { Targets } from './routes/request-path.js'
 import { GONE, GONE_STATUS, type Refusal } from './step.js'
 import { checkResponse, hasHeaders, httpRequestOf, pathOf } from './web-request.js'
 

@@ -4,8 +4,8 @@ import { Socket } from 'node:net'
 import type { Decision } from '../core/decision.js'
 import type { Framework, HttpRequest } from './framework.js'
 import { onHangUp, queuedOn } from './hang-up.js'
-import { pathsAfter, pathsOf, type Targets } from './readings.js'
-import { pathsByParse, pathsByUrl } from './routes/request-path.js'
+import { pathsAfter, pathsOf } from './readings.js'
+import { pathsByParse, pathsByUrl, type Targets } from './routes/request-path.js'
 import type { Refusal } from './step.js'
 
 /** A request of node:http, or of node:http2 by its compatible interface. */

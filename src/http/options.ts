@@ -6,7 +6,7 @@ import type { EngineChoice, TableOptions } from '../api/options.js'
 import type { Decision } from '../core/decision.js'
 import type { Duration } from '../core/duration.js'
 import { parseDuration } from '../core/duration.js'
-import { MillraceError } from '../core/errors.js'
+import { invalid } from '../core/errors.js'
 import { refuseUnknown } from '../core/option-names.js'
 import type { RuleOptions } from '../core/rule-options.js'
 import type { Size } from '../core/sizes.js'
@@ -309,7 +309,3 @@ const isListOfPatterns = (value: unknown): boolean =>
 
 const isErrorStatus = (status: unknown): boolean =>
   Number.isInteger(status) && (status as number) >= 400 && (status as number) <= 599
-
-export function invalid(option: string, value: unknown, expected: string): MillraceError {
-  return new MillraceError('ERR_MILLRACE_INVALID_OPTION', option, value, expected)
-}

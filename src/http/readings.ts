@@ -2,11 +2,8 @@
  * The readings of a request's path. Most requests have one. Middleware may have cut the part off that a limiter is
  * mounted at, or written another path in its place, and routers in two versions may read a target differently.
  */
-import { pathsByFindMyWay } from './routes/request-path.js'
+import { pathsByFindMyWay, type Targets } from './routes/request-path.js'
 import { plainPathOf } from './routes/routes.js'
-
-/** What a router may read in a request's target. */
-export type Targets = readonly [string, ...string[]]
 
 /** The paths of a request: one, or several readings. Each may have a query. */
 export type Paths = string | PathReadings

@@ -1,9 +1,9 @@
 import { invalidCostError, isCost } from '../api/checks.js'
-import { MillraceError } from '../core/errors.js'
+import { invalid, MillraceError } from '../core/errors.js'
 import { isKeyString, type Key, KeyHandle } from '../memory/keys.js'
 import { type IpKey, type IpKeyOptions, ipKey, isIpKey } from './addresses/ip-key.js'
 import type { Framework, HttpRequest } from './framework.js'
-import { type Awaitable, invalid, type RateLimitOptions } from './options.js'
+import type { Awaitable, RateLimitOptions } from './options.js'
 import type { RouteLimit } from './routes/route-limits.js'
 
 /** The key of all requests that have neither a key nor an address. */

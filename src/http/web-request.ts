@@ -1,5 +1,5 @@
+import { invalid } from '../core/errors.js'
 import type { HttpHeaders, HttpRequest, HttpSocket } from './framework.js'
-import { invalid } from './options.js'
 
 /** A web `Request`, as the policy reads requests. `addressOf` is called when its client's address is read. */
 export function httpRequestOf(request: Request, addressOf: () => string | undefined): HttpRequest {

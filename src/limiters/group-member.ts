@@ -1,5 +1,6 @@
 import { checkCallLimit, closedError, type MostAtOnce, mostPenalty, type RuleNames } from '../api/checks.js'
-import { type Decision, type InlineDecision, Outcome } from '../core/decision.js'
+import type { Decision } from '../core/decision.js'
+import { type InlineDecision, Outcome } from '../core/inline-decision.js'
 import type { RulePart } from '../core/rules-decision.js'
 import { countedOf } from '../core/unit-decision.js'
 import type { CallLimit, Engine, OwnDecision } from '../engines/engine.js'

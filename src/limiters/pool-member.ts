@@ -1,4 +1,5 @@
-import { type Decision, Outcome } from '../core/decision.js'
+import type { Decision } from '../core/decision.js'
+import { Outcome } from '../core/inline-decision.js'
 import { type RulePart, type RulesDecision, shadowedRules } from '../core/rules-decision.js'
 import { countedOf } from '../core/unit-decision.js'
 import { unitsBetween } from '../core/units.js'

@@ -3,9 +3,9 @@ import type { PresentOptions, RuleNames } from '../api/checks.js'
 import { type LimitRange, MAX_LIMIT, MOST_IN_FIXED_WINDOW } from '../core/rule.js'
 import { DEFAULT_ALGORITHM } from '../core/rule-algorithms.js'
 import type { RuleEngine } from '../engines/inline/rule-engine.js'
-import type { Arena } from '../memory/arena.js'
 import type { RuleMemory } from '../memory/arenas.js'
 import type { Shape } from '../memory/layout.js'
+import type { Arena } from '../memory/records.js'
 import { unitIn } from '../memory/unit.js'
 
 /** The window and the cells of a rule at present. */

@@ -1,5 +1,5 @@
 import type { Rule } from '../core/rule.js'
-import { invalid } from '../core/rule-algorithms.js'
+import { invalidRule } from '../core/rule-algorithms.js'
 import type { RuleOptions } from '../core/rule-options.js'
 import { LONGEST_WINDOW_MS, type RemoteRule } from '../remote/remote-rule.js'
 
@@ -25,8 +25,10 @@ export function withAlgorithm<T>(options: T): T {
 export function checkMemcachedRule(rule: Rule, path = ''): RemoteRule {
   const { algorithm, windowMs } = rule
   if (algorithm !== 'sliding-counter')
-    throw invalid(`${path}algorithm`, algorithm, "'sliding-counter' on Memcached")
-  if (!Number.isInteger(windowMs)) throw invalid(`${path}window`, windowMs, 'whole milliseconds on Memcached')
-  if (windowMs > LONGEST_WINDOW_MS) throw invalid(`${path}window`, windowMs, 'at most 366 days on Memcached')
+    throw invalidRule(`${path}algorithm`, algorithm, "'sliding-counter' on Memcached")
+  if (!Number.isInteger(windowMs))
+    throw invalidRule(`${path}window`, windowMs, 'whole milliseconds on Memcached')
+  if (windowMs > LONGEST_WINDOW_MS)
+    throw invalidRule(`${path}window`, windowMs, 'at most 366 days on Memcached')
   return { rule, parts: 1, flags: 0, windowMs, shape: 0 }
 }

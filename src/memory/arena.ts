@@ -20,26 +20,17 @@ import {
   shapeFor,
   sumsFor,
 } from './layout.js'
-import { arenaBy, chosenOf, currentWord, isCurrent, readRecord, recordIn, writeRecord } from './records.js'
+import {
+  type Arena,
+  arenaBy,
+  chosenOf,
+  currentWord,
+  isCurrent,
+  readRecord,
+  recordIn,
+  writeRecord,
+} from './records.js'
 import { load, read, store, type Words, write } from './words.js'
-
-/** The shared memory of one rule, the values of its header, and one of its records. */
-export interface Arena {
-  /** A SharedArrayBuffer, or an ArrayBuffer that maps a file. Other rules may have arenas in it, too. */
-  readonly buffer: ArrayBufferLike
-  readonly words: Words
-  readonly shape: Shape
-  readonly originMs: number
-  readonly edge: Rule['edge']
-  readonly algorithm: Rule['algorithm']
-  readonly align: Rule['align']
-  readonly rate?: Rule['rate'] | undefined
-  readonly onFull: OnFull
-  /** Whether refusals of the rule are charged. */
-  readonly countRefused: boolean
-  /** Whether the rule allows what it would refuse. */
-  readonly shadow: boolean
-}
 
 export const MAX_WORDS = 2 ** 31 - 1 // so that an index is a 32-bit integer, which V8 does not box
 

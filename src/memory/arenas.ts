@@ -7,7 +7,6 @@
 import type { MillraceError } from '../core/errors.js'
 import { MOST_RULES, type Rules, type RuleWindow } from '../core/rule.js'
 import {
-  type Arena,
   allocate,
   arenaIn,
   checkBuffer,
@@ -19,7 +18,7 @@ import {
 } from './arena.js'
 import { HEADER, type OnFull, type Shape } from './layout.js'
 import { announceChange, changeLimit } from './limit.js'
-import { changeRecord, chosenOf } from './records.js'
+import { type Arena, changeRecord, chosenOf } from './records.js'
 import { hasValidUnit, writeUnit } from './unit.js'
 import { read, type Words, write } from './words.js'
 

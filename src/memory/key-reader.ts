@@ -1,8 +1,8 @@
 import { MillraceError } from '../core/errors.js'
-import type { Arena } from './arena.js'
 import { Hasher } from './hash.js'
 import { checkKeyString, checkOwner, fingerprintsOf, type Key, KeyHandle, PackedKeys } from './keys.js'
 import { HEADER } from './layout.js'
+import type { Arena } from './records.js'
 import { read } from './words.js'
 
 /**

@@ -10,7 +10,6 @@ import {
 } from '../core/rule-algorithms.js'
 import { Ticks } from '../core/ticks.js'
 import { again } from '../core/tries.js'
-import type { Arena } from './arena.js'
 import {
   ALGORITHMS,
   ALIGNS,
@@ -20,12 +19,31 @@ import {
   HEADER,
   isWindow,
   MOST_RECORDS,
+  type OnFull,
   RECORD,
   RECORD_WORDS,
   RECORDS_AT,
   type Shape,
 } from './layout.js'
 import { add, compareExchange, load, read, type Words, write } from './words.js'
+
+/** The shared memory of one rule, the values of its header, and one of its records. */
+export interface Arena {
+  /** A SharedArrayBuffer, or an ArrayBuffer that maps a file. Other rules may have arenas in it, too. */
+  readonly buffer: ArrayBufferLike
+  readonly words: Words
+  readonly shape: Shape
+  readonly originMs: number
+  readonly edge: Rule['edge']
+  readonly algorithm: Rule['algorithm']
+  readonly align: Rule['align']
+  readonly rate?: Rule['rate'] | undefined
+  readonly onFull: OnFull
+  /** Whether refusals of the rule are charged. */
+  readonly countRefused: boolean
+  /** Whether the rule allows what it would refuse. */
+  readonly shadow: boolean
+}
 
 /** Ticks of a new record begin so much later that a thread may stall for this time before it notices it. */
 const STALL_MS = 3_600_000

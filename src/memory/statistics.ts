@@ -1,6 +1,6 @@
-import type { Arena } from './arena.js'
 import { count, readCounter } from './counters.js'
 import { HEADER } from './layout.js'
+import type { Arena } from './records.js'
 import { load } from './words.js'
 
 /**

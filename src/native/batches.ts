@@ -1,5 +1,5 @@
 import type { Clock } from '../core/clock.js'
-import type { Arena } from '../memory/arena.js'
+import type { Arena } from '../memory/records.js'
 import { type Addon, addonForArena, type ChosenAddon } from './addon.js'
 import { readsDefaultClock } from './default-clock.js'
 import { type NativeParams, PARAM, paramsFor, SEEN_WORDS } from './native-params.js'

@@ -3,8 +3,8 @@
  * C++.
  */
 import { type NativeCounting, nativeCounting } from '../algorithms/select.js'
-import type { Arena } from '../memory/arena.js'
 import { SUMS } from '../memory/layout.js'
+import type { Arena } from '../memory/records.js'
 
 /** Indices into a `NativeParams` array: the shape of the arena, then one call's arguments and result. */
 export const PARAM = {

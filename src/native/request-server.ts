@@ -1,4 +1,4 @@
-import type { Arena } from '../memory/arena.js'
+import type { Arena } from '../memory/records.js'
 import { type Addon, addonForArena, type ChosenAddon } from './addon.js'
 import { type NativeParams, PARAM, paramsFor } from './native-params.js'
 

@@ -1,7 +1,7 @@
 import type { Clock } from '../core/clock.js'
-import type { Arena } from '../memory/arena.js'
 import type { Arenas } from '../memory/arenas.js'
 import { COUNT } from '../memory/layout.js'
+import type { Arena } from '../memory/records.js'
 import { addonForArena, type ChosenAddon } from './addon.js'
 import { readsDefaultClock } from './default-clock.js'
 import { CALL, CALL_WORDS, paramsFor, STATUS } from './native-params.js'

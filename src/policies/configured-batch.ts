@@ -1,8 +1,9 @@
+import type { BatchDecision } from '../core/batch-decision.js'
 import type { Decision } from '../core/decision.js'
 import { secondsOf } from '../core/decision-fields.js'
 import type { DecisionSource } from '../core/decision-source.js'
 import type { Inspect } from '../core/inspect.js'
-import { type BatchDecision, checkEntry, inspectBatch } from '../engines/inline/batch.js'
+import { checkEntry, inspectBatch } from '../engines/inline/batch.js'
 
 /** The decisions of `checkMany` on keys with different policies. It keeps those that refused. */
 export class ConfiguredBatch implements BatchDecision {

@@ -4,7 +4,7 @@ import type { EngineChoice, TableOptions } from '../api/options.js'
 import type { ConfigStore } from '../config/config-store.js'
 import { checkPolicy, type Policy } from '../config/policy.js'
 import { type Duration, parseDuration } from '../core/duration.js'
-import { MillraceError } from '../core/errors.js'
+import { invalid, MillraceError } from '../core/errors.js'
 import { checkLimit, type Rules } from '../core/rule.js'
 import { RULE_OPTIONS, type RuleOptions } from '../core/rule-options.js'
 import { isUncounted } from '../core/uncounted-limit.js'
@@ -214,8 +214,4 @@ function warnOnceAMinute(): (error: MillraceError) => void {
       code: 'MILLRACE_CONFIG',
     })
   }
-}
-
-function invalid(option: string, value: unknown, expected: string): MillraceError {
-  return new MillraceError('ERR_MILLRACE_INVALID_OPTION', option, value, expected)
 }

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Rule } from '../core/rule.js'
 import type { AlgorithmName } from '../core/rule-algorithms.js'
-import { invalid } from '../core/rule-algorithms.js'
+import { invalidRule } from '../core/rule-algorithms.js'
 import { checkRemoteRule, type RemoteRule } from '../remote/remote-rule.js'
 
 /** The algorithms that have a script of their own. The keys of the others are packed strings. */
@@ -24,7 +24,7 @@ export function checkStoredRules(rules: readonly Rule[], pathOf: (index: number)
   const kind = kindOf(rules[0]!)
   return rules.map((rule, i) => {
     const path = pathOf(i)
-    if (kindOf(rule) !== kind) throw invalid(`${path}algorithm`, rule.algorithm, expectedBeside(kind))
+    if (kindOf(rule) !== kind) throw invalidRule(`${path}algorithm`, rule.algorithm, expectedBeside(kind))
     return kind === 'packed' ? checkRemoteRule(rule, path) : countingRule(rule, path)
   })
 }
@@ -39,8 +39,8 @@ function expectedBeside(kind: Kind): string {
 /** `parts` are those of `limiter.rule.granularityMs`: a log has milliseconds, a counter its whole window. */
 function countingRule(rule: Rule, path: string): RemoteRule {
   const { algorithm, windowMs, buckets } = rule
-  if (!Number.isInteger(windowMs)) throw invalid(`${path}window`, windowMs, 'whole milliseconds on Redis')
-  if (windowMs > LONGEST_WINDOW_MS) throw invalid(`${path}window`, windowMs, 'at most 366 days on Redis')
+  if (!Number.isInteger(windowMs)) throw invalidRule(`${path}window`, windowMs, 'whole milliseconds on Redis')
+  if (windowMs > LONGEST_WINDOW_MS) throw invalidRule(`${path}window`, windowMs, 'at most 366 days on Redis')
   const parts = algorithm === 'sliding-log' ? windowMs : buckets
   return { rule, parts, flags: flagsOf(rule), windowMs, shape: shapeOf(`${algorithm} ${windowMs}`) }
 }

@@ -1,6 +1,6 @@
 import { checkObject, checkOptions } from '../api/checks.js'
 import { type Duration, parseDuration } from '../core/duration.js'
-import { MillraceError } from '../core/errors.js'
+import { invalid } from '../core/errors.js'
 import { checkRule, checkRules } from '../core/rule.js'
 import { RULE_OPTIONS, type RuleOptions } from '../core/rule-options.js'
 import { checkPrefix } from '../remote/key-names.js'
@@ -250,8 +250,4 @@ function shardsOf(options: Readonly<Record<ShardOption, unknown>>): ShardsPlan |
 
 function checkFlag(value: unknown, option: string): void {
   if (typeof value !== 'boolean') throw invalid(option, value, 'true or false')
-}
-
-function invalid(option: string, value: unknown, expected: string): MillraceError {
-  return new MillraceError('ERR_MILLRACE_INVALID_OPTION', option, value, expected)
 }

@@ -1,5 +1,5 @@
 import { type Duration, parseDuration } from '../core/duration.js'
-import { MillraceError } from '../core/errors.js'
+import { invalid } from '../core/errors.js'
 import type { RemoteRule } from './remote-rule.js'
 
 /** What a limiter does while its server does not answer. */
@@ -50,8 +50,4 @@ function checkShares(rules: readonly RemoteRule[], nodes: number | undefined): v
   if (small === undefined) return
   const expected = `at most ${small.rule.limit}, the limit of '${small.rule.name}': each process needs a share of it`
   throw invalid('nodes', nodes, expected)
-}
-
-function invalid(option: string, value: unknown, expected: string): MillraceError {
-  return new MillraceError('ERR_MILLRACE_INVALID_OPTION', option, value, expected)
 }

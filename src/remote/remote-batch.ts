@@ -1,6 +1,7 @@
+import type { BatchDecision } from '../core/batch-decision.js'
 import { secondsOf } from '../core/decision-fields.js'
 import type { DecisionSource } from '../core/decision-source.js'
-import { type BatchDecision, checkEntry } from '../engines/inline/batch.js'
+import { checkEntry } from '../engines/inline/batch.js'
 import type { RemoteDecision } from './remote-decision.js'
 
 /** The decisions of `checkMany`, which are all known. */

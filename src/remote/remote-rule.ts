@@ -1,7 +1,7 @@
 import type { LimiterRule } from '../api/call-options.js'
 import { MillraceError } from '../core/errors.js'
 import { type LimitRange, MAX_LIMIT, MOST_IN_FIXED_WINDOW, type Rule } from '../core/rule.js'
-import { DEFAULT_ALGORITHM, granulesOf, invalid } from '../core/rule-algorithms.js'
+import { DEFAULT_ALGORITHM, granulesOf, invalidRule } from '../core/rule-algorithms.js'
 
 /** Codes of algorithms, and the flags above them. */
 export const ALGORITHM_CODE = { SLIDING_WINDOW: 0, FIXED_WINDOW: 1, TOKEN_BUCKET: 2 } as const
@@ -29,12 +29,12 @@ const SHORTEST_ROUNDED_MS = 1_000
 /** @throws MillraceError `ERR_MILLRACE_INVALID_RULE` for a rule that Redis can't have */
 export function checkRemoteRule(rule: Rule, path = ''): RemoteRule {
   const { algorithm, edge, windowMs, buckets } = rule
-  if (edge === 'smooth') throw invalid(`${path}edge`, edge, "'strict' on Redis")
+  if (edge === 'smooth') throw invalidRule(`${path}edge`, edge, "'strict' on Redis")
   const wholeMs = wholeWindowMs(rule, path)
-  if (windowMs > LONGEST_WINDOW_MS) throw invalid(`${path}window`, windowMs, 'at most 366 days on Redis')
+  if (windowMs > LONGEST_WINDOW_MS) throw invalidRule(`${path}window`, windowMs, 'at most 366 days on Redis')
   if (algorithm === 'sliding-window' && buckets > MOST_GRANULES) {
     const expected = `at least ${windowMs / MOST_GRANULES} ms: ${MOST_GRANULES} granules on Redis`
-    throw invalid(`${path}granularity`, windowMs / buckets, expected)
+    throw invalidRule(`${path}granularity`, windowMs / buckets, expected)
   }
   const code = codeOf(rule)
   const parts = partsOf(rule)
@@ -50,14 +50,14 @@ export function checkRemoteRule(rule: Rule, path = ''): RemoteRule {
 function wholeWindowMs({ windowMs, rate, units }: Rule, path: string): number {
   const wholeMs = Math.ceil(windowMs)
   if (rate === undefined && wholeMs !== windowMs)
-    throw invalid(`${path}window`, windowMs, 'whole milliseconds on Redis')
+    throw invalidRule(`${path}window`, windowMs, 'whole milliseconds on Redis')
   if (wholeMs !== windowMs && windowMs < SHORTEST_ROUNDED_MS) {
     const expected = 'a burst that fills up in whole milliseconds, or in a second or more, on Redis'
-    throw invalid(`${path}burst`, rate!.burst, expected)
+    throw invalidRule(`${path}burst`, rate!.burst, expected)
   }
   if (units > MOST_UNITS_PER_MS * windowMs) {
     const expected = `at most ${MOST_UNITS_PER_MS} tokens a millisecond on Redis`
-    throw invalid(`${path}limit`, units / windowMs, expected)
+    throw invalidRule(`${path}limit`, units / windowMs, expected)
   }
   return wholeMs
 }

@@ -1,5 +1,5 @@
-import type { Arena } from '../memory/arena.js'
 import { ADM, CLAIMED, EPOCH, FREE, HEADER, LIVE, NAMES_AT, ONE_EPOCH, STATE } from '../memory/layout.js'
+import type { Arena } from '../memory/records.js'
 import { load, read, store } from '../memory/words.js'
 
 /**

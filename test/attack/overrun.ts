@@ -1,7 +1,7 @@
 // Twice as many keys as fit in the table, over many windows. An exact log judges each key.
 import { createLimiter, manualClock } from 'millrace'
 import * as assert from 'uvu/assert'
-import { type InlineDecision, Outcome } from '#millrace/core/decision.js'
+import { type InlineDecision, Outcome } from '#millrace/core/inline-decision.js'
 import { type OnFull, setsFor, WAYS_PER_SET } from '#millrace/memory/layout.js'
 import { random } from '../algorithms/random.js'
 import { ExactLog } from '../judge/exact-log.js'

@@ -1,6 +1,6 @@
 import type { Decision } from 'millrace'
 import * as assert from 'uvu/assert'
-import type { InlineDecision } from '#millrace/core/decision.js'
+import type { InlineDecision } from '#millrace/core/inline-decision.js'
 import { ExactLog } from '../judge/exact-log.js'
 
 export interface ClockRule {

@@ -11,7 +11,7 @@ import {
 } from 'millrace'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import type { InlineDecision } from '#millrace/core/decision.js'
+import type { InlineDecision } from '#millrace/core/inline-decision.js'
 import { countedOf } from '#millrace/core/unit-decision.js'
 import type { InlineEngine } from '#millrace/engines/inline/inline.js'
 import { ADM } from '#millrace/memory/layout.js'

@@ -3,7 +3,7 @@ import { attachLimiter, createLimiter, manualClock } from 'millrace'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { monotonicClock } from '#millrace/core/clock.js'
-import type { InlineDecision } from '#millrace/core/decision.js'
+import type { InlineDecision } from '#millrace/core/inline-decision.js'
 import { sized } from '../size.js'
 import { run, Tally, type Task } from './thread-group.js'
 

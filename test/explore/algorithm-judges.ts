@@ -1,4 +1,4 @@
-import type { Arena } from '#millrace/memory/arena.js'
+import type { Arena } from '#millrace/memory/records.js'
 import { logJudges } from './log-judges.js'
 import type { Known } from './memory-judge.js'
 import type { ExploredAlgorithm, Scenario } from './scenario.js'

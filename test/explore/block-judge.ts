@@ -1,5 +1,5 @@
-import type { Arena } from '#millrace/memory/arena.js'
 import { ADM, BLOCKED, CLAIMED, COUNT, LIVE, STATE, UNTIL } from '#millrace/memory/layout.js'
+import type { Arena } from '#millrace/memory/records.js'
 import type { Machine } from './machine.js'
 import { type Forbidden, latestMs, msOf, type Op, type Scenario } from './scenario.js'
 

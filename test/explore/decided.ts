@@ -1,4 +1,4 @@
-import type { Outcome } from '#millrace/core/decision.js'
+import type { Outcome } from '#millrace/core/inline-decision.js'
 
 /** A decision that has just returned. */
 export interface Decided {

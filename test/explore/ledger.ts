@@ -1,5 +1,4 @@
-import { Outcome } from '#millrace/core/decision.js'
-import type { Arena } from '#millrace/memory/arena.js'
+import { Outcome } from '#millrace/core/inline-decision.js'
 import {
   ADM,
   BLOCKED,
@@ -15,6 +14,7 @@ import {
   TICK,
   UNTIL,
 } from '#millrace/memory/layout.js'
+import type { Arena } from '#millrace/memory/records.js'
 import { type AlgorithmJudges, judgesOf, type WrittenCharge } from './algorithm-judges.js'
 import { BlockJudge } from './block-judge.js'
 import type { Decided } from './decided.js'

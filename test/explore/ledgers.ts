@@ -1,4 +1,4 @@
-import { Outcome } from '#millrace/core/decision.js'
+import { Outcome } from '#millrace/core/inline-decision.js'
 import type { Decided } from './decided.js'
 import type { Ledger } from './ledger.js'
 import type { Presence } from './presence.js'

@@ -1,4 +1,4 @@
-import type { Arena } from '#millrace/memory/arena.js'
+import type { Arena } from '#millrace/memory/records.js'
 import type { AlgorithmJudges } from './algorithm-judges.js'
 import { type Known, MemoryJudge } from './memory-judge.js'
 import type { Scenario } from './scenario.js'

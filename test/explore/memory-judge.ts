@@ -1,4 +1,3 @@
-import type { Arena } from '#millrace/memory/arena.js'
 import {
   ADM,
   BUCKETS,
@@ -16,6 +15,7 @@ import {
   STATE,
   TICK,
 } from '#millrace/memory/layout.js'
+import type { Arena } from '#millrace/memory/records.js'
 import { nodesAbove } from './nodes.js'
 import type { Forbidden, Scenario } from './scenario.js'
 import type { Timeline } from './timeline.js'

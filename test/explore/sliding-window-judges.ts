@@ -1,5 +1,5 @@
-import type { Arena } from '#millrace/memory/arena.js'
 import { BUCKETS, COUNT, LAP, refundsOf } from '#millrace/memory/layout.js'
+import type { Arena } from '#millrace/memory/records.js'
 import type { AlgorithmJudges } from './algorithm-judges.js'
 import { type Known, MemoryJudge } from './memory-judge.js'
 import type { Scenario } from './scenario.js'

@@ -1,7 +1,7 @@
 import type { Rule as CheckedRule } from '#millrace/core/rule.js'
-import type { Arena } from '#millrace/memory/arena.js'
 import type { Arenas } from '#millrace/memory/arenas.js'
 import { HASH } from '#millrace/memory/layout.js'
+import type { Arena } from '#millrace/memory/records.js'
 import type { Built } from './copy.js'
 import { type ExploredAlgorithm, GRANULE_MS, type Scenario } from './scenario.js'
 

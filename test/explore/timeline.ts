@@ -1,5 +1,5 @@
-import type { Arena } from '#millrace/memory/arena.js'
 import { HEADER, NAMES_AT, RECORD, RECORD_WORDS, RECORDS_AT } from '#millrace/memory/layout.js'
+import type { Arena } from '#millrace/memory/records.js'
 import { recordIn } from '#millrace/memory/records.js'
 import type { Machine } from './machine.js'
 import { changesOf, GRANULE_MS, type Scenario } from './scenario.js'

@@ -8,7 +8,7 @@ import {
 } from 'millrace'
 import { parseItem, parseList } from 'structured-headers'
 import * as assert from 'uvu/assert'
-import type { HeaderAccess } from '#millrace/http/framework.js'
+import type { HeaderAccess } from '#millrace/http/headers/header-access.js'
 import { RateLimitHeaders, type Standard } from '#millrace/http/headers/headers.js'
 import { START_MS } from '../limiter/support.js'
 

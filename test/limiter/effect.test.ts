@@ -2,7 +2,7 @@
 import { attachLimiter, createLimiter, type Limiter, manualClock } from 'millrace'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import type { InlineDecision } from '#millrace/core/decision.js'
+import type { InlineDecision } from '#millrace/core/inline-decision.js'
 import type { PoolLimiter } from '#millrace/limiters/pool-limiter.js'
 
 test('a decision takes effect at its reading, or at the start of its granule if another clock was ahead', () => {

@@ -2,7 +2,7 @@
 import { workerData } from 'node:worker_threads'
 import { attachLimiter, type GroupDecision, group, type Limiter } from 'millrace'
 import { monotonicClock } from '#millrace/core/clock.js'
-import type { InlineDecision } from '#millrace/core/decision.js'
+import type { InlineDecision } from '#millrace/core/inline-decision.js'
 import { random } from '../algorithms/random.js'
 import type { GroupTask } from './group-threads.test.js'
 

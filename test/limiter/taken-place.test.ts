@@ -2,7 +2,7 @@
 import { attachLimiter, createLimiter } from 'millrace'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import type { InlineDecision } from '#millrace/core/decision.js'
+import type { InlineDecision } from '#millrace/core/inline-decision.js'
 import { limiterWith, START_MS } from './support.js'
 
 const PLACES = 32

@@ -1,6 +1,7 @@
 // Calls every function of the addon that decides or counts, on one key.
-import type { Arena } from '#millrace/memory/arena.js'
+
 import { ADM, TICK } from '#millrace/memory/layout.js'
+import type { Arena } from '#millrace/memory/records.js'
 import {
   COST,
   HI,

@@ -5,7 +5,7 @@
  */
 import { isDeepStrictEqual } from 'node:util'
 import type { Decision, KeyHandle, Limiter, LimiterOptions, RuleOptions } from 'millrace'
-import { type InlineDecision, Outcome } from '#millrace/core/decision.js'
+import { type InlineDecision, Outcome } from '#millrace/core/inline-decision.js'
 import { checkRule } from '#millrace/core/rule.js'
 import { MOST_UNITS } from '#millrace/core/rule-algorithms.js'
 import { COUNT, type Shape, SUMS, type Sums, shapeFor } from '#millrace/memory/layout.js'

@@ -6,7 +6,7 @@ import { Reading } from '#millrace/core/reading.js'
 import { checkRule } from '#millrace/core/rule.js'
 import { Ticks } from '#millrace/core/ticks.js'
 import { InlineEngine } from '#millrace/engines/inline/inline.js'
-import { type Arena, createArena } from '#millrace/memory/arena.js'
+import { createArena } from '#millrace/memory/arena.js'
 import {
   ADM,
   CONVERTING,
@@ -18,7 +18,7 @@ import {
   shapeFor,
   TICK,
 } from '#millrace/memory/layout.js'
-import { arenaBy, changeRecord, currentWord, presentArena } from '#millrace/memory/records.js'
+import { type Arena, arenaBy, changeRecord, currentWord, presentArena } from '#millrace/memory/records.js'
 import { CHARGED_TICK, SLOT_WORDS, SLOTS_AT } from '#millrace/memory/request-ring.js'
 import { PARAM, SEEN_WORDS } from '#millrace/native/native-params.js'
 import { random } from '../algorithms/random.js'

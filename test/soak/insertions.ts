@@ -1,8 +1,8 @@
 // Counts inserted keys, which no statistic does, by observing the real insertion without changing it.
 import { SlidingWindow } from '#millrace/algorithms/window/sliding-window.js'
-import type { Arena } from '#millrace/memory/arena.js'
 import { Insertion } from '#millrace/memory/insertion.js'
 import { ADM, FREE, LIVE, STATE } from '#millrace/memory/layout.js'
+import type { Arena } from '#millrace/memory/records.js'
 import { Table } from '#millrace/memory/table.js'
 import { load } from '#millrace/memory/words.js'
 

@@ -1,6 +1,5 @@
 import type { LimiterStats } from 'millrace'
 import { SlidingWindow } from '#millrace/algorithms/window/sliding-window.js'
-import type { Arena } from '#millrace/memory/arena.js'
 import {
   ADM,
   BLOCKED,
@@ -15,6 +14,7 @@ import {
   STATE,
   TICK,
 } from '#millrace/memory/layout.js'
+import type { Arena } from '#millrace/memory/records.js'
 import { load, read } from '#millrace/memory/words.js'
 import type { Counts } from './load.js'
 

@@ -1,6 +1,6 @@
 import type { Decision, KeyHandle, Limiter } from 'millrace'
 import { monotonicClock } from '#millrace/core/clock.js'
-import type { InlineDecision } from '#millrace/core/decision.js'
+import type { InlineDecision } from '#millrace/core/inline-decision.js'
 import { attachArena } from '#millrace/memory/arena.js'
 import { random } from '../algorithms/random.js'
 import { Insertions } from './insertions.js'

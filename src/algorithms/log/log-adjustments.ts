@@ -4,13 +4,24 @@ import { TICK } from '../../memory/layout.js'
 import { load } from '../../memory/words.js'
 import { type Charge, type Charged, GONE } from '../algorithm.js'
 import { SummedAdjustments } from '../window/summed-adjustments.js'
-import type { SlidingLog } from './sliding-log.js'
+import type { SummedCells } from '../window/summed-cells.js'
+import type { CellTime } from '../word/cell-time.js'
+import type { LogEntries } from './log-entries.js'
+
+/** What a log has. */
+type Log = SummedCells & {
+  readonly entries: LogEntries
+  readonly time: CellTime
+  readonly windowTicks: number
+  dateOf(e: number, reading: Reading): number
+  undo(base: number): boolean
+}
 
 /** Takes units out of entries, and charges what is not an admission (`sliding-log.ts`). */
 export class LogAdjustments extends SummedAdjustments {
-  readonly #log: SlidingLog
+  readonly #log: Log
 
-  constructor(log: SlidingLog) {
+  constructor(log: Log) {
     super(log)
     this.#log = log
   }

@@ -3,8 +3,19 @@ import type { Ticks } from '../../core/ticks.js'
 import { ADM, BLOCKED, COUNT, TICK, UNTIL } from '../../memory/layout.js'
 import { load } from '../../memory/words.js'
 import type { CellEstimates, Foresight } from '../algorithm.js'
+import type { SummedCells } from '../window/summed-cells.js'
+import type { CellTime } from '../word/cell-time.js'
+import type { LogEntries } from './log-entries.js'
 import { MOST_AHEAD } from './log-entry.js'
-import type { SlidingLog } from './sliding-log.js'
+
+/** What a log has. */
+interface Log extends Pick<SummedCells, 'words' | 'until'> {
+  readonly entries: LogEntries
+  readonly time: CellTime
+  readonly windowTicks: number
+  dateOf(e: number, reading: Reading): number
+  hasRested(base: number, tick: number, reading: Reading): boolean
+}
 
 /** The units of a cell at a reading. */
 interface View {
@@ -20,11 +31,11 @@ interface View {
  * millisecond less is too early.
  */
 export class LogEstimates implements CellEstimates {
-  readonly #log: SlidingLog
+  readonly #log: Log
   readonly #ticks: Ticks
   readonly #foresight = { used: 0, fitsMs: 0, emptyMs: 0 }
 
-  constructor(log: SlidingLog, ticks: Ticks) {
+  constructor(log: Log, ticks: Ticks) {
     this.#log = log
     this.#ticks = ticks
   }

@@ -4,14 +4,24 @@ import { BUCKETS, COUNT, LAP, ONE_REFUND, REFUNDS, refundsOf, TICK } from '../..
 import { compareExchange, load } from '../../memory/words.js'
 import { LATE, OVERFLOWN } from '../../range-sum/range-sum.js'
 import { type Charge, type Charged, GONE } from '../algorithm.js'
-import type { SlidingWindow } from './sliding-window.js'
+import type { Charges } from './charges.js'
+import type { RefundMarks } from './refund-marks.js'
+import type { Ring } from './ring.js'
 import { SummedAdjustments } from './summed-adjustments.js'
+import type { SummedCells } from './summed-cells.js'
+
+/** What a window of buckets has. */
+interface Window extends SummedCells {
+  readonly ring: Ring
+  readonly charges: Charges
+  readonly marks: RefundMarks
+}
 
 /** Takes units out of buckets, and charges what is not an admission. */
 export class Adjustments extends SummedAdjustments {
-  readonly #window: SlidingWindow
+  readonly #window: Window
 
-  constructor(window: SlidingWindow) {
+  constructor(window: Window) {
     super(window)
     this.#window = window
   }

@@ -4,7 +4,14 @@ import { again } from '../../core/tries.js'
 import { ADM, BLOCKED, COUNT, TICK, UNTIL } from '../../memory/layout.js'
 import { load, read } from '../../memory/words.js'
 import type { CellEstimates, Foresight } from '../algorithm.js'
-import type { SlidingWindow } from './sliding-window.js'
+import type { Ring } from './ring.js'
+import type { SummedCells } from './summed-cells.js'
+
+/** What a window of buckets has. */
+interface Window extends Pick<SummedCells, 'words' | 'until'> {
+  readonly ring: Ring
+  readonly hasNodes: boolean
+}
 
 /** Which buckets of a cell count at a reading. */
 interface View {
@@ -24,14 +31,14 @@ interface View {
  * of fractional milliseconds.
  */
 export class Estimates implements CellEstimates {
-  readonly #window: SlidingWindow
+  readonly #window: Window
   readonly #ticks: Ticks
   readonly #smooth: boolean
   readonly #foresight = { used: 0, fitsMs: 0, emptyMs: 0 }
   /** The last result of `untilGone`: all charges of a tick end at the same time. */
   readonly #lastEnd = { position: Number.NaN, nowMs: 0, ms: 0 }
 
-  constructor(window: SlidingWindow, ticks: Ticks, smooth: boolean) {
+  constructor(window: Window, ticks: Ticks, smooth: boolean) {
     this.#window = window
     this.#ticks = ticks
     this.#smooth = smooth

@@ -18,10 +18,14 @@ import { EPOCH, ONE_EPOCH, type Shape } from '../../memory/layout.js'
 import type { Words } from '../../memory/words.js'
 import { isSettled, METER, tickOf } from './meter.js'
 import { areFew } from './recent-refunds.js'
+import { WordAdjustments } from './word-adjustments.js'
 import { type Refunded, WordCells, type WordCharge } from './word-cells.js'
+import { WordEstimates } from './word-estimates.js'
 
 /** @see Algorithm */
 export class FixedWindow extends WordCells {
+  readonly estimates = new WordEstimates(this)
+  readonly adjustments = new WordAdjustments(this)
   override readonly hasWholeMs: boolean
   readonly renewsEpoch = false
   readonly refundTicks: number

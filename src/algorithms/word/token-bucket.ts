@@ -33,7 +33,9 @@ import { ONE_EPOCH, type Shape } from '../../memory/layout.js'
 import type { Words } from '../../memory/words.js'
 import { METER, tickOf } from './meter.js'
 import { areFew } from './recent-refunds.js'
+import { WordAdjustments } from './word-adjustments.js'
 import { type Refunded, WordCells, type WordCharge } from './word-cells.js'
+import { WordEstimates } from './word-estimates.js'
 
 export const M_BITS = 21
 /** What penalties may take, in buckets. */
@@ -41,6 +43,8 @@ export const MOST_BUCKETS_TAKEN = 3
 
 /** @see Algorithm */
 export class TokenBucket extends WordCells {
+  readonly estimates = new WordEstimates(this)
+  readonly adjustments = new WordAdjustments(this)
   readonly renewsEpoch = true
   readonly refundTicks: number
   /** Units of a tick, of a full bucket, and the latest TAT after the start of the cell's tick. */

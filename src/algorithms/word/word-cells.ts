@@ -49,18 +49,25 @@ import { again } from '../../core/tries.js'
 import { ADM, EPOCH, HEADER, LIVE, ONE_EPOCH, type Shape, STATE, TICK } from '../../memory/layout.js'
 import { limitIn } from '../../memory/records.js'
 import { compareExchange, load, read, readInOrder, store, type Words } from '../../memory/words.js'
-import { ADMITTED, type Algorithm, GONE, UNDECIDED } from '../algorithm.js'
+import {
+  ADMITTED,
+  type Algorithm,
+  type CellAdjustments,
+  type CellEstimates,
+  GONE,
+  UNDECIDED,
+} from '../algorithm.js'
 import { KeyedCells } from '../keyed-cells.js'
 import { CellTime, FAR_AHEAD, STANDS_AHEAD } from './cell-time.js'
 import { isSettled, METER, marked, SHUT, settled, tickOf, UNCOUNTED, UNKNOWN_UNITS } from './meter.js'
 import type { Refunds } from './recent-refunds.js'
-import { WordAdjustments } from './word-adjustments.js'
-import { WordEstimates } from './word-estimates.js'
 
 /** @see Algorithm */
 export abstract class WordCells extends KeyedCells implements Algorithm {
-  readonly estimates: WordEstimates
-  readonly adjustments: WordAdjustments
+  abstract readonly estimates: CellEstimates
+  abstract readonly adjustments: CellAdjustments & {
+    carry(base: number, units: number, reading: Reading): void
+  }
   readonly hasWholeMs: boolean = false
   readonly blockMask = SHUT
   readonly time: CellTime
@@ -70,8 +77,6 @@ export abstract class WordCells extends KeyedCells implements Algorithm {
     super(words, shape, originMs)
     this.ticks = ticks
     this.time = new CellTime(words, shape, originMs)
-    this.estimates = new WordEstimates(this)
-    this.adjustments = new WordAdjustments(this)
   }
 
   /** The meter of a cell in which nothing counts at the start of a tick. */

@@ -1,70 +1,15 @@
-import { type Decided, Outcome } from '../../core/decision.js'
+import type { BatchDecision, Costs } from '../../core/batch-decision.js'
 import { secondsOf } from '../../core/decision-fields.js'
-import type { DecisionSource } from '../../core/decision-source.js'
 import { MillraceError } from '../../core/errors.js'
+import { type Decided, type EngineEra, Outcome } from '../../core/inline-decision.js'
 import { type Inspect, inspectAs } from '../../core/inspect.js'
 import { again } from '../../core/tries.js'
 import { KEYS_PER_READING, SEEN_WORDS } from '../../native/native-params.js'
-import type { Era } from './era.js'
-import type { InlineEngine } from './inline.js'
+import type { DecidingEngine } from './deciding-engine.js'
 import { lastDecided } from './last-decision.js'
-
-/** The decisions of `checkMany`, by the index of the key. Like a {@link Decision}, it is a snapshot. */
-export interface BatchDecision {
-  /** The number of keys. */
-  readonly length: number
-  /** 1 if the key is admitted, else 0. */
-  readonly allowed: Uint8Array
-  /**
-   * What each key had left after its decision. Only with the option `remaining`. A Float64Array if any rule
-   * has the option `unit`.
-   */
-  readonly remaining?: Int32Array | Float64Array
-  /**
-   * Returns when the key at index `i` can be admitted, like {@link Decision.retryAfterMs}.
-   * @param i an index from 0 to `length - 1`
-   * @returns whole milliseconds: 0 if allowed, else at least 1; may be `Infinity`
-   * @throws {MillraceError} `ERR_MILLRACE_INVALID_OPTION` for another index
-   * @example
-   * ```ts
-   * const batch = await limiter.checkMany(['user:1', 'user:2'])
-   * if (batch.allowed[1] === 0) console.log(`user:2 can retry in ${batch.retryAfterMs(1)} ms`)
-   * ```
-   */
-  retryAfterMs(i: number): number
-  /**
-   * Returns when the key at index `i` can be admitted, like {@link Decision.retryAfterSeconds}.
-   * @param i an index from 0 to `length - 1`
-   * @returns whole seconds: 0 if allowed, else from 1 to 2,147,483
-   * @throws {MillraceError} `ERR_MILLRACE_INVALID_OPTION` for another index
-   * @example
-   * ```ts
-   * const batch = await limiter.checkMany(['user:1', 'user:2'])
-   * if (batch.allowed[1] === 0) console.log(`Retry-After: ${batch.retryAfterSeconds(1)}`)
-   * ```
-   */
-  retryAfterSeconds(i: number): number
-  /**
-   * Returns who decided about the key at index `i`, like {@link Decision.source}. Keys of one batch may differ.
-   * @param i an index from 0 to `length - 1`
-   * @returns undefined in memory; `'outage'` if the store did not answer: a refusal then says nothing about the key
-   * @throws {MillraceError} `ERR_MILLRACE_INVALID_OPTION` for another index
-   * @example
-   * ```ts
-   * const batch = await limiter.checkMany(['user:1', 'user:2'])
-   * if (batch.allowed[1] === 0) console.log(batch.source(1) === 'outage' ? 503 : 429)
-   * ```
-   */
-  source(i: number): DecisionSource | undefined
-}
 
 /** If the addon stops after fewer keys, most keys are new. TypeScript then decides the rest of the 64. */
 const SHORT_RUN = 16
-
-/**
- * The costs of a batch: one cost for all keys, or an array with one cost for each key. Integers of 0 or more.
- */
-export type Costs = number | ArrayLike<number>
 
 const nextReading = (i: number): number => i - (i % KEYS_PER_READING) + KEYS_PER_READING
 
@@ -73,7 +18,7 @@ const nextReading = (i: number): number => i - (i % KEYS_PER_READING) + KEYS_PER
  * been checked, and no other code changes them.
  */
 export function decideBatch(
-  engine: InlineEngine,
+  engine: DecidingEngine,
   fingerprints: Int32Array,
   costs: Costs,
   withRemaining: boolean,
@@ -87,7 +32,7 @@ class InlineBatch implements BatchDecision {
   readonly length: number
   readonly allowed: Uint8Array
   readonly remaining?: Int32Array
-  readonly #engine: InlineEngine
+  readonly #engine: DecidingEngine
   readonly #fingerprints: Int32Array
   readonly #costs: Costs
   /** By index: the limit of the decision, its reading of the clock, and what its figures need later. */
@@ -95,11 +40,11 @@ class InlineBatch implements BatchDecision {
   readonly #at: Float64Array
   readonly #kept: Int32Array
   /** The eras of the decisions, each with the index of its first decision. */
-  readonly #eras: { from: number; era: Era }[] = []
+  readonly #eras: { from: number; era: EngineEra }[] = []
   /** By index: `retryAfterMs`, or 0 if it is not computed. */
   #retryAfterMs: Float64Array | undefined = undefined
 
-  constructor(engine: InlineEngine, fingerprints: Int32Array, costs: Costs, withRemaining: boolean) {
+  constructor(engine: DecidingEngine, fingerprints: Int32Array, costs: Costs, withRemaining: boolean) {
     const length = fingerprints.length / 2
     this.length = length
     this.allowed = new Uint8Array(length)

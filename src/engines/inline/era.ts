@@ -1,15 +1,15 @@
 import type { Epochs } from '../../algorithms/epochs.js'
-import type { EngineEra } from '../../core/decision.js'
 import type { FiguresDemand } from '../../core/figures-demand.js'
+import type { EngineEra } from '../../core/inline-decision.js'
+import type { DecidingEngine } from './deciding-engine.js'
 import type { DecisionEstimates } from './decision-estimates.js'
-import type { InlineEngine } from './inline.js'
 
 /**
  * The common properties of all decisions that an engine makes in one era of its epochs
  * (`algorithms/epochs.ts`).
  */
 export class Era implements EngineEra {
-  readonly engine: InlineEngine
+  readonly engine: DecidingEngine
   readonly ruleName: string
   readonly isShadow: boolean
   readonly demand: FiguresDemand
@@ -17,7 +17,7 @@ export class Era implements EngineEra {
   readonly #epochs: Epochs
   readonly #begun: Uint32Array
 
-  constructor(engine: InlineEngine, epochs: Epochs) {
+  constructor(engine: DecidingEngine, epochs: Epochs) {
     this.engine = engine
     this.ruleName = engine.ruleName
     this.isShadow = engine.isShadow

@@ -1,5 +1,5 @@
 import { type CellAdjustments, type Charge, GONE } from '../../algorithms/algorithm.js'
-import { type InlineDecision, Outcome } from '../../core/decision.js'
+import { type InlineDecision, Outcome } from '../../core/inline-decision.js'
 import { again } from '../../core/tries.js'
 import { count } from '../../memory/counters.js'
 import { ADM, CONVERTING, HASH, HEADER, HI, LIVE, NAMES_AT, STATE } from '../../memory/layout.js'

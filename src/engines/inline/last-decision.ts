@@ -1,9 +1,10 @@
-import { type Decided, type Figures, isRefusal, type Outcome } from '../../core/decision.js'
-import type { InlineEngine } from './inline.js'
+import type { Figures } from '../../core/decision.js'
+import { type Decided, isRefusal, type Outcome } from '../../core/inline-decision.js'
+import type { DecidingEngine } from './deciding-engine.js'
 
 /** What the figures of an engine's last decision depend on. Its key has a way. */
 export function lastDecided(
-  engine: InlineEngine,
+  engine: DecidingEngine,
   lo: number,
   hi: number,
   cost: number,
@@ -18,7 +19,7 @@ export function lastDecided(
 
 /** The figures of an engine's last decision. */
 export function lastFigures(
-  engine: InlineEngine,
+  engine: DecidingEngine,
   lo: number,
   hi: number,
   cost: number,

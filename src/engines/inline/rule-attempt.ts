@@ -1,5 +1,5 @@
 import { ADMITTED, type Algorithm } from '../../algorithms/algorithm.js'
-import { InlineDecision, Outcome } from '../../core/decision.js'
+import { InlineDecision, Outcome } from '../../core/inline-decision.js'
 import { RuleCharge } from '../../core/inline-rules-decision.js'
 import type { Reading } from '../../core/reading.js'
 import { NAMES_AT } from '../../memory/layout.js'
@@ -8,8 +8,8 @@ import type { Table } from '../../memory/table.js'
 import { read, type Words } from '../../memory/words.js'
 import { STATUS } from '../../native/native-params.js'
 import type { NativeSingle } from '../../native/single.js'
+import type { DecidingEngine } from './deciding-engine.js'
 import { keepDetails, needsDetails } from './decision-estimates.js'
-import type { InlineEngine } from './inline.js'
 import type { View } from './views.js'
 
 /**
@@ -21,14 +21,14 @@ export class RuleAttempt {
   readonly #words: Words
   readonly #rule: PresentRule
   readonly #reading: Reading
-  readonly #engine: InlineEngine
+  readonly #engine: DecidingEngine
   #algorithm: Algorithm
   #table: Table
   #single: NativeSingle | undefined
   #limit = 0
   #way = 0
 
-  constructor(engine: InlineEngine, rule: PresentRule, { algorithm, arena, reading, table }: View) {
+  constructor(engine: DecidingEngine, rule: PresentRule, { algorithm, arena, reading, table }: View) {
     this.#words = arena.words
     this.#rule = rule
     this.#reading = reading

@@ -1,10 +1,17 @@
+import type { BatchDecision, Costs } from '../../core/batch-decision.js'
 import { secondsOf } from '../../core/decision-fields.js'
 import type { Inspect } from '../../core/inspect.js'
 import type { RulesDecision } from '../../core/rules-decision.js'
 import { KEYS_PER_READING } from '../../native/native-params.js'
-import { type BatchDecision, type Costs, checkEntry, inspectBatch } from './batch.js'
-import { NO_LIMITS } from './rule-engine.js'
-import type { RulesEngine } from './rules-engine.js'
+import { checkEntry, inspectBatch } from './batch.js'
+import { type Limits, NO_LIMITS } from './rule-engine.js'
+
+/** What a batch needs of the engine of several rules. */
+interface RulesEngine {
+  readonly countsInUnits: boolean
+  takeReading(): void
+  check(lo: number, hi: number, cost: number, hint: number, limits: Limits): RulesDecision
+}
 
 /**
  * Decides every key in order by several rules, also a key that stands twice. The arguments have been checked,

@@ -1,5 +1,5 @@
-import { Outcome } from '../../core/decision.js'
-import type { Arena } from '../../memory/arena.js'
+import { Outcome } from '../../core/inline-decision.js'
+import type { Arena } from '../../memory/records.js'
 import { countDecisions } from '../../memory/statistics.js'
 
 /**

@@ -1,7 +1,8 @@
+import type { BatchDecision, Costs } from '../../core/batch-decision.js'
 import type { DecisionSource } from '../../core/decision-source.js'
 import type { Inspect } from '../../core/inspect.js'
 import { unitsOf } from '../../core/units.js'
-import { type BatchDecision, type Costs, inspectBatch } from './batch.js'
+import { inspectBatch } from './batch.js'
 
 /** The costs of a batch in whole units. */
 export function unitCosts(costs: Costs, unit: number): Costs {

@@ -1,9 +1,9 @@
 import type { Clock } from '../../core/clock.js'
-import { Outcome } from '../../core/decision.js'
+import { Outcome } from '../../core/inline-decision.js'
 import { again } from '../../core/tries.js'
 import { isUncounted } from '../../core/uncounted-limit.js'
-import type { Arena } from '../../memory/arena.js'
 import type { RuleMemory } from '../../memory/arenas.js'
+import type { Arena } from '../../memory/records.js'
 import {
   CHARGED_TICK,
   LIMIT,

@@ -1,3 +1,4 @@
+import type { BatchDecision, Costs } from '../../core/batch-decision.js'
 import { secondsOf } from '../../core/decision-fields.js'
 import type { Inspect } from '../../core/inspect.js'
 import {
@@ -12,7 +13,7 @@ import {
   requestOf,
   WAY,
 } from '../../memory/request-ring.js'
-import { type BatchDecision, type Costs, checkEntry, inspectBatch } from '../inline/batch.js'
+import { checkEntry, inspectBatch } from '../inline/batch.js'
 import { PendingReply } from './pending-reply.js'
 import { isNotStarted, noThreadsError } from './pool-errors.js'
 import type { RingRequest } from './request.js'

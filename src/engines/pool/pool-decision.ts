@@ -1,11 +1,6 @@
-import {
-  type Decision,
-  type DecisionFields,
-  type InlineDecision,
-  Outcome,
-  type ShadowDecision,
-} from '../../core/decision.js'
+import type { Decision, DecisionFields, ShadowDecision } from '../../core/decision.js'
 import { fieldsOf, jsonOf, secondsOf } from '../../core/decision-fields.js'
+import { type InlineDecision, Outcome } from '../../core/inline-decision.js'
 import { type Parts, RulesDecision } from '../../core/rules-decision.js'
 import { UnitDecision } from '../../core/unit-decision.js'
 import {

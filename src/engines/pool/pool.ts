@@ -1,7 +1,7 @@
+import type { Costs } from '../../core/batch-decision.js'
 import { MillraceError } from '../../core/errors.js'
 import type { Signal } from '../../core/on-abort.js'
 import { Op } from '../../memory/request-ring.js'
-import type { Costs } from '../inline/batch.js'
 import type { SharedLimiter } from '../share.js'
 import { Backlog } from './backlog.js'
 import { type Chunk, PartitionedBatch } from './partitioned-batch.js'

@@ -1,4 +1,4 @@
-import { Outcome } from '../../core/decision.js'
+import { Outcome } from '../../core/inline-decision.js'
 import type { Signal } from '../../core/on-abort.js'
 import { wholeUnitsIn } from '../../core/units.js'
 import {

@@ -1,5 +1,5 @@
 import type { Clock } from '../../core/clock.js'
-import { type InlineDecision, Outcome } from '../../core/decision.js'
+import { type InlineDecision, Outcome } from '../../core/inline-decision.js'
 import type { RulesDecision } from '../../core/rules-decision.js'
 import { countedOf } from '../../core/unit-decision.js'
 import type { RuleMemory } from '../../memory/arenas.js'

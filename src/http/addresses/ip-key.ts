@@ -1,4 +1,4 @@
-import { MillraceError } from '../../core/errors.js'
+import { invalid } from '../../core/errors.js'
 import { refuseUnknown } from '../../core/option-names.js'
 import { type Address, parseAddress } from './address.js'
 import { AddressList } from './address-list.js'
@@ -132,8 +132,4 @@ function nat64Of(prefixes: readonly string[]): AddressList {
     }
   }
   return new AddressList([...prefixes, WELL_KNOWN_NAT64], 'nat64Prefixes')
-}
-
-function invalid(option: string, value: unknown, expected: string): MillraceError {
-  return new MillraceError('ERR_MILLRACE_INVALID_OPTION', option, value, expected)
 }

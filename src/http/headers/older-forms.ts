@@ -1,9 +1,9 @@
 import type { LimiterRule } from '../../api/call-options.js'
 import type { Decision, RuleDecision } from '../../core/decision.js'
 import { hasLess } from '../../core/decision-fields.js'
-import type { HeaderAccess } from '../framework.js'
 import { KeptRules, type Policy } from '../routes/kept-rules.js'
 import { ValueCache } from '../value-cache.js'
+import type { HeaderAccess } from './header-access.js'
 import { resetMsFor, wholeSeconds, wholeUnits } from './header-figures.js'
 
 /** The limit of an earlier limiter of the same chain, and what was left of it. */

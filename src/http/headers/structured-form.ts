@@ -1,9 +1,9 @@
 import type { LimiterRule } from '../../api/call-options.js'
 import type { Decision } from '../../core/decision.js'
 import { MillraceError } from '../../core/errors.js'
-import type { HeaderAccess } from '../framework.js'
 import { KeptRules, type RulePolicies } from '../routes/kept-rules.js'
 import { ValueCache } from '../value-cache.js'
+import type { HeaderAccess } from './header-access.js'
 import { secondsFor, wholeSeconds, wholeUnits } from './header-figures.js'
 
 /**

@@ -1,6 +1,7 @@
 import { type CustomDecorator, SetMetadata } from '@nestjs/common'
 import type { Reflector } from '@nestjs/core'
-import { invalid, type RouteRules } from '../options.js'
+import { invalid } from '../../core/errors.js'
+import type { RouteRules } from '../options.js'
 
 /** The rules of a controller or a handler. */
 export interface ThrottleRules extends RouteRules {

@@ -1,5 +1,6 @@
 import { type DynamicModule, Module, type Provider } from '@nestjs/common'
-import { invalid } from '../options.js'
+import { invalid } from '../../core/errors.js'
+
 import { RateLimitGuard } from './guard.js'
 import type {
   RateLimitModuleAsyncOptions,

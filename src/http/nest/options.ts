@@ -6,15 +6,10 @@ import type {
   Type,
 } from '@nestjs/common'
 import type { Decision } from '../../core/decision.js'
+import { invalid } from '../../core/errors.js'
 import type { Size } from '../../core/sizes.js'
 import { isIpKey } from '../addresses/ip-key.js'
-import {
-  type Awaitable,
-  type CallLimits,
-  checkOptionsObject,
-  invalid,
-  type RateLimitOptions,
-} from '../options.js'
+import { type Awaitable, type CallLimits, checkOptionsObject, type RateLimitOptions } from '../options.js'
 import type { Call, NestRequest, NestResponse } from './framework.js'
 
 /** The functions of the options that are also given Nest's context. */

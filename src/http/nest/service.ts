@@ -6,8 +6,9 @@ import {
   type OnModuleInit,
 } from '@nestjs/common'
 import { ApplicationConfig, MetadataScanner, ModulesContainer, Reflector } from '@nestjs/core'
+import { invalid } from '../../core/errors.js'
 import { isPromise } from '../caller-promise.js'
-import { invalid } from '../options.js'
+
 import { Policy } from '../policy.js'
 import { RouteGroups } from '../routes/route-groups.js'
 import type { RouteLimit } from '../routes/route-limits.js'

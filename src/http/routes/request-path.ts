@@ -3,7 +3,9 @@
  * routers read differently, such as `/api\login#`. The limiter must not read another path than the router.
  */
 import { parse } from 'node:url'
-import type { Targets } from '../readings.js'
+
+/** What a router may read in a request's target. */
+export type Targets = readonly [string, ...string[]]
 
 /** In place of a path where a router reads none, as in `http://?/login`: no path of a route. */
 const NONE = '*'

@@ -1,4 +1,5 @@
-import { invalid, type RouteRules } from '../options.js'
+import { invalid } from '../../core/errors.js'
+import type { RouteRules } from '../options.js'
 import type { RouteLimit, RouteLimits } from './route-limits.js'
 
 /** The rules that routes declare themselves, such as `config.rateLimit` of a Fastify route. */

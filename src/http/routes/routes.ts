@@ -1,5 +1,6 @@
+import { invalid } from '../../core/errors.js'
+
 /** The rules of routes: which pattern a request matches. */
-import { invalid } from '../options.js'
 
 /** One route: a pattern, and what holds for the requests that match it. */
 interface Route<T> {

@@ -1,10 +1,3 @@
-import { MillraceError } from '../../core/errors.js'
-import { fromIoredis, isIoredis } from './ioredis.js'
-import { fromNodeRedis, isNodeRedis } from './node-redis.js'
-import { fromCluster, isCluster } from './node-redis-cluster.js'
-import { fromSentinel, isSentinel } from './node-redis-sentinel.js'
-import { ReplicatedConnection } from './replicated-connection.js'
-
 /** A command: its name, then its arguments. */
 export type Command = readonly (string | Buffer)[]
 
@@ -53,33 +46,4 @@ export interface RedisConnection {
   renew(): boolean
   /** Closes the connection if it is the limiter's own. */
   close(): Promise<void>
-}
-
-/**
- * Connects as `client` does: a connection of the limiter's own, or the client itself.
- * @throws MillraceError `ERR_MILLRACE_INVALID_OPTION` for what is no client of ioredis, iovalkey or node-redis,
- * and for one that may send a command twice
- */
-export function connectLike(client: unknown, own: boolean): RedisConnection {
-  if (isIoredis(client)) return fromIoredis(client, own)
-  if (isCluster(client)) return fromCluster(client, own)
-  if (isSentinel(client)) return fromSentinel(client, own)
-  if (isNodeRedis(client)) return fromNodeRedis(client, own)
-  throw new MillraceError(
-    'ERR_MILLRACE_INVALID_OPTION',
-    'client',
-    client,
-    'a client of ioredis, iovalkey or node-redis (the package redis)',
-  )
-}
-
-/**
- * The same connection, whose replies wait for a replica.
- * @throws MillraceError `ERR_MILLRACE_INVALID_OPTION` for a Cluster
- */
-export function replicated(connection: RedisConnection, deadlineMs: number): RedisConnection {
-  if (!connection.isCluster) return new ReplicatedConnection(connection, deadlineMs)
-  void connection.close()
-  const expected = "'primary' for a Cluster"
-  throw new MillraceError('ERR_MILLRACE_INVALID_OPTION', 'durability', 'replica', expected)
 }

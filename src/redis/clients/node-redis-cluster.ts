@@ -1,4 +1,4 @@
-import { MillraceError } from '../../core/errors.js'
+import { invalid } from '../../core/errors.js'
 import { Deadlines } from '../../remote/deadlines.js'
 import { messageOf } from '../../remote/last-error.js'
 import { NotSent } from '../../remote/not-sent.js'
@@ -55,9 +55,6 @@ export function fromCluster(client: NodeRedisCluster, own: boolean): RedisConnec
     throw invalid('client', 'a Cluster of an older node-redis', 'one of node-redis 6, or of ioredis')
   return new ClusterConnection(client)
 }
-
-const invalid = (option: string, value: unknown, expected: string): MillraceError =>
-  new MillraceError('ERR_MILLRACE_INVALID_OPTION', option, value, expected)
 
 type SlotRange = readonly [from: number, to: number, primary: readonly [host: string | null, port: number]]
 

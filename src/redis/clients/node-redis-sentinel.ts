@@ -1,4 +1,4 @@
-import { MillraceError } from '../../core/errors.js'
+import { invalid } from '../../core/errors.js'
 import { Deadlines } from '../../remote/deadlines.js'
 import { NotSent } from '../../remote/not-sent.js'
 import { CONNECT_TIMEOUT_MS, reconnectMs } from '../../remote/reconnect.js'
@@ -45,9 +45,6 @@ export function fromSentinel(client: NodeRedisSentinel, own: boolean): RedisConn
     throw invalid('client', 'a Sentinel of an older node-redis', 'one of node-redis 6, or of ioredis')
   return new SentinelConnection(client as unknown as Resolver, options)
 }
-
-const invalid = (option: string, value: unknown, expected: string): MillraceError =>
-  new MillraceError('ERR_MILLRACE_INVALID_OPTION', option, value, expected)
 
 /** The options that `duplicate` gives to another client: a Sentinel shows them in no other way. */
 function optionsOf(client: NodeRedisSentinel): Options | undefined {

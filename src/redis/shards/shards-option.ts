@@ -1,4 +1,4 @@
-import { MillraceError } from '../../core/errors.js'
+import { invalid } from '../../core/errors.js'
 import { isIoredis } from '../clients/ioredis.js'
 import type { IoredisClient } from '../clients/ioredis-client.js'
 import { isNodeRedis, type NodeRedisClient } from '../clients/node-redis.js'
@@ -82,8 +82,4 @@ function addressOf(client: ShardClient, option: string): string {
   if (options === undefined || (isOfIoredis && client.isCluster) || sentinels || path)
     throw invalid(option, client, '{ name, client }: this client has no host and port of its own')
   return `${host ?? 'localhost'}:${port ?? 6379}`
-}
-
-function invalid(option: string, value: unknown, expected: string): MillraceError {
-  return new MillraceError('ERR_MILLRACE_INVALID_OPTION', option, value, expected)
 }

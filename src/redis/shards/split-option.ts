@@ -1,4 +1,4 @@
-import { MillraceError } from '../../core/errors.js'
+import { invalid } from '../../core/errors.js'
 import type { RemoteRule } from '../../remote/remote-rule.js'
 
 /** The number of parts of every key, or of those keys that are named. */
@@ -38,8 +38,4 @@ function checkParts(parts: unknown, rules: readonly RemoteRule[], option: string
   if (small === undefined) return parts as number
   const { name, limit } = small.rule
   throw invalid(option, parts, `at most ${limit}, the limit of '${name}': each part needs a unit of it`)
-}
-
-function invalid(option: string, value: unknown, expected: string): MillraceError {
-  return new MillraceError('ERR_MILLRACE_INVALID_OPTION', option, value, expected)
 }

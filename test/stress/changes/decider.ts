@@ -1,6 +1,6 @@
 import type { Decision, KeyHandle, Limiter } from 'millrace'
 import { monotonicClock } from '#millrace/core/clock.js'
-import type { InlineDecision } from '#millrace/core/decision.js'
+import type { InlineDecision } from '#millrace/core/inline-decision.js'
 import { Ticks } from '#millrace/core/ticks.js'
 import type { InlineEngine } from '#millrace/engines/inline/inline.js'
 import { random } from '../../algorithms/random.js'

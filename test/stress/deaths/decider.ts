@@ -1,6 +1,6 @@
 import { attachLimiter, type Clock, type Limiter, type SharedLimiter } from 'millrace'
 import { SharedManualClock } from '#millrace/core/clock.js'
-import { type InlineDecision, Outcome } from '#millrace/core/decision.js'
+import { type InlineDecision, Outcome } from '#millrace/core/inline-decision.js'
 import { random } from '../../algorithms/random.js'
 import type { Log } from '../log.js'
 import { Timeline, widthOf } from '../timeline.js'

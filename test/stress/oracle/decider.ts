@@ -1,6 +1,6 @@
 import { attachLimiter, type Limiter } from 'millrace'
 import { monotonicClock } from '#millrace/core/clock.js'
-import { type InlineDecision, Outcome } from '#millrace/core/decision.js'
+import { type InlineDecision, Outcome } from '#millrace/core/inline-decision.js'
 import { random } from '../../algorithms/random.js'
 import { Log } from '../log.js'
 import { Timeline, widthOf } from '../timeline.js'

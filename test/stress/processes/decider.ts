@@ -2,7 +2,7 @@
 // killed.
 import { openLimiter } from 'millrace'
 import { monotonicClock } from '#millrace/core/clock.js'
-import type { InlineDecision } from '#millrace/core/decision.js'
+import type { InlineDecision } from '#millrace/core/inline-decision.js'
 import { shapeFor } from '#millrace/memory/layout.js'
 import { random } from '../../algorithms/random.js'
 import { GRANULE_MS, type Job, KEYS, OTHER_KEYS, OTHERS_SHARE, optionsFor, WINDOW_MS } from './job.js'

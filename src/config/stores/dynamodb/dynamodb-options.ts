@@ -1,10 +1,10 @@
+import { invalid } from '../../../core/errors.js'
 // The options of a store on DynamoDB.
 
 import type { DynamoDBClient, DynamoDBClientConfig } from '@aws-sdk/client-dynamodb'
 import { refuseUnknown } from '../../../core/option-names.js'
 import type { ConfigStore } from '../../config-store.js'
 import { checkMs } from '../../deadline.js'
-import { invalid } from '../../document-store.js'
 
 /** Options of {@link dynamoConfig}. */
 export interface DynamoConfigOptions {

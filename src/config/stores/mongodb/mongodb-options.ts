@@ -1,7 +1,7 @@
 import { MongoClient } from 'mongodb'
 import { type Duration, parseDuration } from '../../../core/duration.js'
+import { invalid } from '../../../core/errors.js'
 import { refuseUnknown } from '../../../core/option-names.js'
-import { invalid } from '../../document-store.js'
 
 /** The options of {@link mongoConfig}. */
 export interface MongoConfigOptions {

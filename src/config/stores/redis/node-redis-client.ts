@@ -1,7 +1,8 @@
 // A client of node-redis, as the store uses one of ioredis.
 import { errorMonitor } from 'node:events'
-import { invalid } from '../../document-store.js'
-import type { RedisConfigClient, Subscriber } from './redis-client.js'
+import { invalid } from '../../../core/errors.js'
+
+import type { RedisConfigClient, Subscriber } from './client-parts.js'
 
 type Listener = (...values: unknown[]) => void
 

@@ -1,7 +1,7 @@
 // Commands to Redis that settle by a deadline, by a client that somebody else has made.
 import { errorMonitor } from 'node:events'
 import { type BoundedCall, within } from '../../deadline.js'
-import type { RedisConfigClient } from './redis-client.js'
+import type { RedisConfigClient } from './client-parts.js'
 
 export type Argument = string | Buffer | number
 

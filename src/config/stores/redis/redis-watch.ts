@@ -2,7 +2,8 @@
 import type { ConfigChange } from '../../config-store.js'
 import { pause } from '../../deadline.js'
 import { storeError } from '../../document-store.js'
-import { type Subscriber, subscriberLike } from './redis-client.js'
+import type { Subscriber } from './client-parts.js'
+import { subscriberLike } from './redis-client.js'
 import type { RedisCommands } from './redis-commands.js'
 import type { RedisNames } from './redis-script.js'
 

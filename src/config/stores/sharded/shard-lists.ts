@@ -1,7 +1,8 @@
+import { invalid } from '../../../core/errors.js'
 // Which shards a key has, now and before a change of the list of shards.
 import { Rendezvous } from '../../../core/rendezvous.js'
 import type { ConfigStore } from '../../config-store.js'
-import { invalid } from '../../document-store.js'
+
 import type { Shard } from './shard-search.js'
 
 /** The shards of a sharded store: a list, whose names are `'0'`, `'1'` and so on, or by their names. */

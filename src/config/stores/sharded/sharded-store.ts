@@ -1,4 +1,4 @@
-import { MillraceError } from '../../../core/errors.js'
+import { invalid, MillraceError } from '../../../core/errors.js'
 import type {
   ConfigChange,
   ConfigListener,
@@ -9,13 +9,7 @@ import type {
   SyncConfigStore,
 } from '../../config-store.js'
 import { isSync } from '../../config-store.js'
-import {
-  checkCountOptions,
-  checkedPut,
-  checkListOptions,
-  checkPutOptions,
-  invalid,
-} from '../../document-store.js'
+import { checkCountOptions, checkedPut, checkListOptions, checkPutOptions } from '../../document-store.js'
 import type { Policy } from '../../policy.js'
 import { PolicyChecks } from '../../policy-checks.js'
 import { checkPolicyKey } from '../../policy-keys.js'
