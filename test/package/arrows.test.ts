@@ -19,9 +19,10 @@ const ROWS: Readonly<Record<string, string>> = {
   redis:
     'redis/clients redis/counting redis/groups redis/packed redis/shards remote policies groups api core',
   'redis/clients': 'remote core',
-  'redis/counting': 'redis redis/clients redis/packed remote engines core',
-  'redis/groups': 'redis redis/clients redis/counting redis/packed remote groups api engines memory core',
-  'redis/packed': 'redis redis/clients redis/counting remote engines',
+  'redis/counting': 'redis redis/clients redis/restoring remote engines core',
+  'redis/groups': 'redis redis/clients redis/packed redis/restoring remote groups api engines memory core',
+  'redis/packed': 'redis redis/clients redis/counting redis/restoring remote engines',
+  'redis/restoring': 'redis remote core',
   'redis/shards': 'redis/clients remote api engines core',
   memcached: 'remote policies api engines core',
   remote: 'create limiters api engines engines/inline engines/waits memory core',
@@ -111,6 +112,13 @@ test('every row is that of a folder, names folders, and points down', () => {
       assert.ok(from <= to, `${folder} names ${other}, which is further out`)
     }
   }
+})
+
+test('the map in CONTRIBUTING.md has a row for each folder of src/', () => {
+  const map = [...readText('CONTRIBUTING.md').matchAll(/^\| `src\/([^`]*?)\/?` \|/gm)].map(
+    ([, path]) => path || '.',
+  )
+  assert.equal(map.sort(), Object.keys(ROWS).sort())
 })
 
 test('every file is in a folder but the two that others import', () => {

@@ -4,7 +4,7 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { checkRule } from '#millrace/core/rule.js'
-import { type LostCharges, Restoring } from '#millrace/redis/counting/restoring.js'
+import { type LostCharges, Restoring } from '#millrace/redis/restoring/restoring.js'
 import { Outage } from '#millrace/remote/outage.js'
 import { checkRemoteRule } from '#millrace/remote/remote-rule.js'
 

@@ -20,12 +20,12 @@ import {
   type LostCharges,
   type RestoredReply,
   Restoring,
-} from '../counting/restoring.js'
+} from '../restoring/restoring.js'
 import type { Script } from '../script.js'
 import { ADMITTED_FIELDS, ALL_ADMITTED, isFault, REFUSED_FIELDS, Verdict } from '../script-codes.js'
 import { changedParts, checkFault, partOf, partWith, refusingOf } from '../script-reply.js'
 import { readAll } from '../take-back.js'
-import type { CallTimes } from './own-charges.js'
+import type { CallTimes } from '../restoring/own-charges.js'
 import { type Together, TurnBatch, type Waiting } from './turn-batch.js'
 
 type Operation = Asking | Changing | 'w'
