@@ -127,8 +127,8 @@ class LmdbConfig extends SyncDocumentStore {
     const { policies } = this.#database
     return this.#write(() => {
       if (policies.get(key) !== expected?.token) return false
-      if (next === undefined) policies.remove(key)
-      else policies.put(key, JSON.stringify(next))
+      if (next === undefined) void policies.remove(key)
+      else void policies.put(key, JSON.stringify(next))
       this.#log.add([key])
       return true
     })
@@ -146,7 +146,7 @@ class LmdbConfig extends SyncDocumentStore {
         for (const { key, policy } of batch) {
           const text = policies.get(key)
           const previous = text === undefined ? 0 : versionIn(documentIn(text))
-          policies.put(key, JSON.stringify(documentOf(policy, nextVersion(previous))))
+          void policies.put(key, JSON.stringify(documentOf(policy, nextVersion(previous))))
         }
         this.#log.add(batch.map(({ key }) => key))
       })

@@ -73,7 +73,7 @@ export function rateLimit(options: ExpressOptions): RateLimiter {
     ((request: Request, response: Response, decision: Decision) => handler(request, response, next, decision))
   const finish = (step: Step, request: Request, response: Response, next: NextFunction): void => {
     if (step === undefined) next()
-    else if (step !== GONE) policy.answer(step, request, response, handlerWith(next), send)
+    else if (step !== GONE) void policy.answer(step, request, response, handlerWith(next), send)
   }
   const limited = (request: Request, response: Response, next: NextFunction): void => {
     const step = policy.admit(request, response)

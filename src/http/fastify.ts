@@ -145,7 +145,7 @@ function install(fastify: FastifyInstance, options: FastifyOptions): void {
 
   const finish = (step: Step, request: FastifyRequest, reply: FastifyReply, next: () => void): void => {
     if (step === undefined) next()
-    else if (step !== GONE) policy.answer(step, request, reply, handler, send)
+    else if (step !== GONE) void policy.answer(step, request, reply, handler, send)
   }
   fastify.addHook('onRoute', ({ config, url }) => {
     const rules = config?.rateLimit
@@ -160,7 +160,7 @@ function install(fastify: FastifyInstance, options: FastifyOptions): void {
     const own = rules && groups.find(rules, 'config.rateLimit')
     const step = own === undefined ? policy.admit(request, reply) : policy.admitBy(own, request, reply)
     if (step === undefined) next()
-    else if (step instanceof Promise) step.then((later) => finish(later, request, reply, next))
+    else if (step instanceof Promise) void step.then((later) => finish(later, request, reply, next))
     else finish(step, request, reply, next)
   }
   // The hooks have the same parameters, except preParsing, which is also given the body.

@@ -57,12 +57,12 @@ export function rateLimit(options: NodeOptions): RateLimiter {
 
   const finish = (step: Step, request: NodeRequest, response: NodeResponse, next: () => unknown): void => {
     if (step === undefined) next()
-    else if (step !== GONE) policy.answer(step, request, response, handler, send)
+    else if (step !== GONE) void policy.answer(step, request, response, handler, send)
   }
   const limited = (request: NodeRequest, response: NodeResponse, next: () => unknown): void => {
     const step = policy.admit(request, response)
     if (step === undefined) next()
-    else if (step instanceof Promise) step.then((later) => finish(later, request, response, next))
+    else if (step instanceof Promise) void step.then((later) => finish(later, request, response, next))
     else finish(step, request, response, next)
   }
   return Object.assign(limited, {

@@ -10,7 +10,7 @@ import { unitIn } from '../memory/unit.js'
 
 /** The window and the cells of a rule at present. */
 export function presentShape(engine: RuleEngine): Shape {
-  engine.limit // goes on with the present record
+  void engine.limit // goes on with the present record
   return engine.arena.shape
 }
 

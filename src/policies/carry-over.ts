@@ -81,7 +81,7 @@ export function carryOver(to: KeyCounts, others: readonly KeyCounts[]): void {
   const steps = comparing(to, others)
   let step = steps.next()
   while (step.done !== true) step = steps.next(step.value as never)
-  if (isAny(step.value)) to.charge(step.value)
+  if (isAny(step.value)) void to.charge(step.value)
 }
 
 /** The same of members that answer by promises. */

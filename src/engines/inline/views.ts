@@ -64,7 +64,7 @@ export class Views implements CellViews {
 
   refresh(): boolean {
     const before = this.#present
-    this.rule.limit
+    void this.rule.limit
     return this.#present !== before
   }
 

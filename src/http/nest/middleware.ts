@@ -70,7 +70,7 @@ export function rateLimit(options: MiddlewareOptions): RateLimiter {
         handler &&
         ((limited: NestRequest, answer: NestResponse, decision: Decision) =>
           handler(limited, answer, next, decision))
-      policy.answer(step, request, response, own, send)
+      void policy.answer(step, request, response, own, send)
     }
   }
   const limited: (...parameters: Parameters<RateLimiter>) => void = (request, response, next) => {

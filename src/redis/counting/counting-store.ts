@@ -12,11 +12,11 @@ import {
   unitsAsked,
 } from '../../remote/remote-store.js'
 import type { Command } from '../clients/connection.js'
+import { type LostCharges, type RestoredReply, Restoring } from '../restoring/restoring.js'
 import { isFault, REPLY_FIELDS } from '../script-codes.js'
 import { changedParts, checkFault, partOf, refusingOf } from '../script-reply.js'
 import { readAll } from '../take-back.js'
 import type { CountingCall, Operation } from './counting-call.js'
-import { type LostCharges, type RestoredReply, Restoring } from '../restoring/restoring.js'
 
 /** Runs the calls of a {@link CountingStore}: by a script, or by transactions. Each settles by the deadline. */
 export interface Runner {

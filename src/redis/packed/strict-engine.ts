@@ -14,6 +14,7 @@ import {
 import type { Channel } from '../channel.js'
 import { divideBySlot } from '../clients/slots.js'
 import { clearNames } from '../counting/clear-names.js'
+import type { CallTimes } from '../restoring/own-charges.js'
 import {
   type Changed,
   type Decided,
@@ -25,7 +26,6 @@ import type { Script } from '../script.js'
 import { ADMITTED_FIELDS, ALL_ADMITTED, isFault, REFUSED_FIELDS, Verdict } from '../script-codes.js'
 import { changedParts, checkFault, partOf, partWith, refusingOf } from '../script-reply.js'
 import { readAll } from '../take-back.js'
-import type { CallTimes } from '../restoring/own-charges.js'
 import { type Together, TurnBatch, type Waiting } from './turn-batch.js'
 
 type Operation = Asking | Changing | 'w'

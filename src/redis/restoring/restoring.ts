@@ -5,8 +5,8 @@ import { Outage } from '../../remote/outage.js'
 import { hasCounted, type RemotePart } from '../../remote/remote-decision.js'
 import type { RemoteRule } from '../../remote/remote-rule.js'
 import type { Asking, Changing } from '../../remote/remote-store.js'
-import { BucketCharges, type CallTimes, lifeOf, type OwnCharge, ownCharges } from './own-charges.js'
 import type { ChangedPart } from '../script-reply.js'
+import { BucketCharges, type CallTimes, lifeOf, type OwnCharge, ownCharges } from './own-charges.js'
 
 /** Charges to send again: so many units in each rule, charged so long ago. */
 export interface LostCharges {

@@ -30,9 +30,9 @@ export class ChangeLog {
   /** Logs a write. Must be called in its transaction. */
   add(keys: readonly string[]): void {
     const revision = this.revision + 1
-    this.#database.put(REVISION_KEY, revision)
-    this.#database.put(revision, keys.length > MOST_LOGGED_KEYS ? null : keys)
-    if (revision > LOG_LENGTH) this.#database.remove(revision - LOG_LENGTH)
+    void this.#database.put(REVISION_KEY, revision)
+    void this.#database.put(revision, keys.length > MOST_LOGGED_KEYS ? null : keys)
+    if (revision > LOG_LENGTH) void this.#database.remove(revision - LOG_LENGTH)
   }
 
   /** What has changed since a revision. */

@@ -116,7 +116,7 @@ function openDatabase(
     const changes = root.openDB<unknown, number>({ name: 'changes', encoding: 'json' })
     return { root, policies, changes, file, id: idOf(file)!, users: 1 }
   } catch (error) {
-    root.close()
+    void root.close()
     throw error
   }
 }
