@@ -18,6 +18,7 @@ import { thrownBy } from '../conformance/suite.js'
 import type { Either } from '../engines/both.js'
 import { clientOf } from '../memcached/limiters.js'
 import { test as withAddon } from '../native/addon-test.js'
+import { isSharded } from '../redis/conformance-place.js'
 import type { Server } from '../redis/process.js'
 import { startMemcached, startRedis } from '../redis/servers.js'
 import { memcachedTest, redisTest } from '../redis/skip.js'
@@ -107,6 +108,12 @@ async function byCall(maker: Maker, place: string, options: object, limit: unkno
 const other = (rule: { algorithm?: string }) =>
   ['sliding-log', 'sliding-counter'].includes(rule.algorithm!) ? { algorithm: rule.algorithm } : {}
 
+/** No group joins a log, a counter or shards, and a policy on shards can't have a log or a counter. */
+const isLeftOut = (way: string, rule: object): boolean => {
+  const isCounting = Object.keys(other(rule)).length > 0
+  return way === 'group' ? isCounting || isSharded() : way.startsWith('policy') && isCounting && isSharded()
+}
+
 const two = (rule: object, limit: Limit) => ({
   rules: [
     { ...COUNTED, ...rule, limit, name: 'own' },
@@ -154,7 +161,7 @@ for (const place of PLACES) {
     if (place === 'memcached' && way === 'group') continue // it joins none
     if (place === 'thread' && way.startsWith('policy')) continue // a store can't be sent: see 'attached'
     for (const [name, rule] of Object.entries(rulesIn(place))) {
-      if (place === 'redis' && way === 'group' && Object.keys(other(rule)).length > 0) continue
+      if (place === 'redis' && isLeftOut(way, rule)) continue
       for (const limit of LIMITS) {
         const test = TESTS[place] ?? any
         test(`${place}, ${way}, ${name}: ${limit}`, async () => {

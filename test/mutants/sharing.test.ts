@@ -8,7 +8,7 @@ import { shareOfToday } from '../size.js'
 import { isCaughtBy } from './package-copy.js'
 
 const edit = (file: string, find: string, replace: string): Edit => ({
-  file: `shared-file/${file}.js`,
+  file: `shared-file/${file}`,
   find,
   replace,
 })

@@ -106,7 +106,7 @@ export class CountingStore implements RemoteStore {
     const reply = await this.#run(op, asked, costs, [], limits)
     const times = { sentMs, receivedMs: this.nowMs() }
     let next = 0
-    return readAll(this, asked, ({ key, cost }) => {
+    return readAll(this, asked, ({ key, cost, free }) => {
       const at = next
       next += isFault(reply[at]!) ? 1 : REPLY_FIELDS * rules.length
       checkFault(reply[at]!, key)
@@ -114,7 +114,7 @@ export class CountingStore implements RemoteStore {
       const refusing = refusingOf(rules, cost, limits, parts)
       const requested = { owner: this.#plan.owner, key, cost, limits }
       const decision = new RemoteDecision(requested, 'redis', parts, refusing)
-      this.#restoring.decided(op, { key, cost, limits, parts }, times)
+      this.#restoring.decided(op, { key, cost, limits, free, parts }, times)
       return decision
     })
   }

@@ -202,7 +202,7 @@ export class StrictEngine implements RemoteStore {
     const times = { sentMs, receivedMs: this.nowMs() }
     const areAdmitted = reply[0] === ALL_ADMITTED
     let next = areAdmitted ? 3 : 0
-    return ({ key, cost }: Asked): RemoteDecision => {
+    return ({ key, cost, free }: Asked): RemoteDecision => {
       if (isFault(reply[next]!)) checkFault(reply[next++]!, key)
       const parts = rules.map((rule, i) => {
         const at = next
@@ -220,7 +220,7 @@ export class StrictEngine implements RemoteStore {
       const requested = { owner: this.#owner, key, cost, limits }
       const refusing = refusingOf(rules, cost, limits, parts)
       const decision = new RemoteDecision(requested, 'redis', parts, refusing)
-      this.noteDecided(head[0] as Asking, { key, cost, limits, parts }, times)
+      this.noteDecided(head[0] as Asking, { key, cost, limits, free, parts }, times)
       return decision
     }
   }

@@ -37,6 +37,8 @@ export interface Decided {
   readonly cost: number
   /** Of the call, in units. */
   readonly limits: readonly (number | undefined)[] | undefined
+  /** Rules that the request was not counted by. */
+  readonly free?: readonly boolean[] | undefined
   readonly parts: readonly RemotePart[]
 }
 
@@ -97,7 +99,7 @@ export class Restoring {
   }
 
   /** Notes a decision. */
-  decided(op: Asking, { key, cost, limits, parts }: Decided, times: CallTimes): void {
+  decided(op: Asking, { key, cost, limits, free, parts }: Decided, times: CallTimes): void {
     const known = this.#keys.get(key)
     const { rules } = this.#store
     let charges = known
@@ -106,7 +108,8 @@ export class Restoring {
       const { rule } = remote
       const birth = part.birth!
       const limit = limits?.[i] ?? rule.limit
-      const isCounted = part.receipt !== undefined || (op === 'c' && hasCounted(rule, part, cost, limit))
+      const isCounted =
+        part.receipt !== undefined || (op === 'c' && !free?.[i] && hasCounted(rule, part, cost, limit))
       if (charges === undefined) {
         if (!isCounted) continue
         charges = this.#newKey(key)

@@ -80,7 +80,7 @@ async function chargeRound(
     const refused = open.filter((i) => !said[i]!.at(-1)!.decision.allowed)
     open = open.filter((i) => said[i]!.at(-1)!.decision.allowed)
     const later = shards.slice(at + 1)
-    await Promise.all(refused.map((i) => refuse(shards, later, requests, said[i]!)))
+    await Promise.all(refused.map((i) => refuse(shards, later, requests, asked[i]!, said[i]!)))
     if (open.length === 0) break
   }
 }
@@ -102,12 +102,14 @@ async function refuse(
   shards: readonly Shard[],
   later: readonly Shard[],
   { op, rules }: Requests,
+  { free }: Asked,
   said: readonly PlacedDecision[],
 ): Promise<void> {
   const { decision } = said.at(-1)!
   const { cost, limits: own } = decision.requested
   const counts = rules.map(
-    ({ rule }, i) => op === 'c' && hasCounted(rule, decision.parts[i]!, cost, own?.[i] ?? rule.limit),
+    ({ rule }, i) =>
+      op === 'c' && !free?.[i] && hasCounted(rule, decision.parts[i]!, cost, own?.[i] ?? rule.limit),
   )
   const work: Promise<unknown>[] = [giveBack(shards, rules, said.slice(0, -1), counts)]
   if (counts.includes(true)) {
