@@ -153,8 +153,9 @@ const WAYS: Readonly<Record<string, Way>> = {
 }
 
 const ONE = { 'sliding window': {} }
+const OF_MEMCACHED = { ...ONE, 'refusals that count': { countRefused: true } }
 const rulesIn = (place: string) =>
-  place === 'memcached' ? ONE : place === 'inline' ? RULES : sized({ quick: ONE, full: RULES })
+  place === 'memcached' ? OF_MEMCACHED : place === 'inline' ? RULES : sized({ quick: ONE, full: RULES })
 
 for (const place of PLACES) {
   for (const [way, make] of Object.entries(WAYS)) {
@@ -176,6 +177,30 @@ for (const place of PLACES) {
     }
   }
 }
+
+redisTest('a refusal that needs no count is charged at no shard, also while keys move', async () => {
+  const servers = [await startRedis(), await startRedis()]
+  const shards = servers.map(({ port }, i) => ({
+    name: `shard ${i}`,
+    client: new Redis(port, '127.0.0.1', { lazyConnect: true }),
+  }))
+  const limiter = createRedisLimiter({
+    ...{ prefix: 'test', ...COUNTED, countRefused: true },
+    ...{ shards, previousShards: shards.slice(0, 1), changeWithin: '1h' },
+  })
+  try {
+    for (let i = 0; i < 20; i++) {
+      const key = `key ${i}`
+      await limiter.check(key, 2)
+      await limiter.block(key, '1h')
+      assert.not((await limiter.check(key, 2, { limit: Number.POSITIVE_INFINITY })).allowed)
+      assert.is(await limiter.usage(key), 2, key)
+    }
+  } finally {
+    await limiter.close()
+    await Promise.all(servers.map((server) => server.stop()))
+  }
+})
 
 async function verify(asked: Asked, limit: Limit): Promise<void> {
   const most = limit === 'unlimited' ? Number.POSITIVE_INFINITY : limit

@@ -90,6 +90,28 @@ const WAYS: Readonly<Record<string, Way>> = {
     used: 120,
     options: { countRefused: true },
   },
+  'a refusal of a request that needs no count': {
+    use: async ({ first }) => {
+      await first.check('key', 30)
+      await first.block('key', '1m')
+      assert.not((await first.check('key', 5, { limit: Number.POSITIVE_INFINITY })).allowed)
+      await first.unblock('key')
+    },
+    used: 30,
+    options: { countRefused: true },
+  },
+  'a refusal of a group that needs no count': {
+    use: async ({ first }) => {
+      await first.check('key', 30)
+      await first.block('key', '1m')
+      const limit = { only: Number.POSITIVE_INFINITY }
+      assert.not((await group({ only: first }).check({ only: 'key' }, 5, { limit })).allowed)
+      await first.unblock('key')
+    },
+    used: 30,
+    options: { countRefused: true },
+    not: NOT_PACKED,
+  },
   unit: { use: ({ first }) => first.check('key', 300), used: 300, options: { unit: 10 } },
   'a limit of the call': {
     use: ({ first }) => first.check('key', 30, { limit: 50 }),
