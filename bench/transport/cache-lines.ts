@@ -10,7 +10,7 @@ const REQUESTS_AT = 32
 const REQUESTS = 1024
 const REQUEST_WORDS = 4
 /**
- * Requests published with one store: the number of `engines/pool.ts`, about what its callers make per loop
+ * Requests published with one store: the number of `engines/pool/pool.ts`, about what its callers make per loop
  * turn.
  */
 const PUBLISHED_TOGETHER = 16

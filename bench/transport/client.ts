@@ -14,12 +14,12 @@ export interface Transport {
   endWait(): void
 }
 
-/** The same as in `engines/pool.ts`. */
+/** The same as in `engines/pool/pool.ts`. */
 const POLLS_AFTER_REPLY = 5
 const PUBLISH_AFTER = 16
 
 /**
- * Sends requests by a transport and reads the replies: the loop of `engines/pool.ts` for one worker, and
+ * Sends requests by a transport and reads the replies: the loop of `engines/pool/pool.ts` for one worker, and
  * nothing else.
  */
 export class TransportClient {

@@ -1,6 +1,6 @@
 /**
  * Two rings of ringbuf.js, one for requests and one for replies, as a transport. Shared words let both sides
- * sleep and wake by the protocol of `engines/ring-transport.ts`. Both sides write records into the library's
+ * sleep and wake by the protocol of `engines/pool/ring-transport.ts`. Both sides write records into the library's
  * storage without a copy, and publish many at once. Reading copies the records, as the library has only
  * `pop`.
  */
@@ -18,7 +18,7 @@ const WORDS = 64
 
 /** A power of two. One less can be in flight, because the library keeps one word free. */
 const RECORDS = 1024
-/** The same as in `engines/ring-server.ts`. */
+/** The same as in `engines/pool/ring-server.ts`. */
 const REPLIES_PER_STORE = 16
 const REPLIES_PER_WAKE = 64
 const POLLS_BEFORE_SLEEP = 3000

@@ -283,7 +283,8 @@ export interface Limiter extends AsyncDisposable {
    * one among them that would end soonest, and `stats().blocksEvicted` counts it. Size `maxKeys` for at least
    * three times as many keys as are blocked at once.
    * @param key the key, or its handle
-   * @param ms how long: above 0, in steps of 1/16 second, rounded up. Above 4 years: for ever
+   * @param ms how long: above 0, in steps of 1/16 second, rounded up. `Infinity`, or more than 4 years: for
+   * ever
    * @returns false if the table has no room for the key
    * @throws {MillraceError} `ERR_MILLRACE_INVALID_KEY`, `ERR_MILLRACE_INVALID_DURATION`,
    * `ERR_MILLRACE_FOREIGN_HANDLE`, `ERR_MILLRACE_INVALID_CLOCK`, `ERR_MILLRACE_CLOSED`

@@ -90,7 +90,7 @@ const WORD_CELL: CellSize = {
   mostBuckets: MOST_WORD_BUCKETS,
 }
 
-/** The words of a log before its entries: `algorithms/log-entry.ts`. */
+/** The words of a log before its entries: `algorithms/log/log-entry.ts`. */
 export const WORDS_BEFORE_ENTRIES = 3
 
 const LOG_CELL: CellSize = {

@@ -88,7 +88,7 @@ export function checkAlign(align: unknown = 'clock', path = ''): Alignment {
 
 /** The largest limit of a sliding log: it has an entry for each unit. */
 export const MOST_IN_LOG = 4096
-/** The ticks of the longest window of a log: half of those of an entry, less those that it may be ahead (`algorithms/log-entry.ts`). */
+/** The ticks of the longest window of a log: half of those of an entry, less those that it may be ahead (`algorithms/log/log-entry.ts`). */
 export const MOST_LOG_TICKS = 2 ** 27 - 2 ** 22
 
 /** The ticks of a log's window: milliseconds, or if it has too many, the shortest whole ones that divide it. */
@@ -126,7 +126,7 @@ function granulesIn(windowMs: number, most: number): number {
   return most
 }
 
-/** A token bucket holds at most so many time units: `algorithms/token-bucket.ts`. */
+/** A token bucket holds at most so many time units: `algorithms/word/token-bucket.ts`. */
 export const MOST_UNITS = 2 ** 18
 /** A time unit is at least so long, unless a token is shorter: about a microsecond. */
 const MOST_UNITS_PER_MS = 1024

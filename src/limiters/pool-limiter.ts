@@ -51,7 +51,7 @@ type Decided = AnyPoolDecision | UnitDecision<PoolDecision>
 
 /**
  * Decides on the workers of a pool. Every method checks its arguments and hashes its key on the calling
- * thread, and `engines/pool.ts` sends the request.
+ * thread, and `engines/pool/pool.ts` sends the request.
  */
 export class PoolLimiter extends BaseLimiter implements AsyncLimiter {
   readonly #keys: KeyReader

@@ -55,16 +55,16 @@
  *                         all ones: for ever
  *                BUCKETS  one word each: lap:8 | refund mark:2 | count:22
  *                nodes    one word each: lap:8 | count:24
- * An algorithm without buckets (`algorithms/word-cells.ts`) has only the first five words, and no extra words:
+ * An algorithm without buckets (`algorithms/word/word-cells.ts`) has only the first five words, and no extra words:
  *                ADM      epoch:8 | state:2 | blocked:1 | meter:21
  *                TICK     tick:30 | settled:1
- *                AS_OF    recent refunds (`algorithms/recent-refunds.ts`)
- * A log (`algorithms/log-entry.ts`) has no extra words, and instead of buckets:
+ *                AS_OF    recent refunds (`algorithms/word/recent-refunds.ts`)
+ * A log (`algorithms/log/log-entry.ts`) has no extra words, and instead of buckets:
  *                HINT, REFUNDS, PERIOD
  *                entries  one word for each unit: tick:28 | counts:1 | version:3
  *                AS_OF    epoch:8 | noted:1 | time:23     time: the tick at which the first unit leaves
  *
- *     extra    two words for each way, after all cells. Only refunds use them (`algorithms/refund-marks.ts`):
+ *     extra    two words for each way, after all cells. Only refunds use them (`algorithms/window/refund-marks.ts`):
  *                GENERATION
  *                GIVING   low 16 bits: threads that give back a charge of a marked bucket;
  *                         high 16 bits: threads that give a bucket mark 1 again
@@ -73,7 +73,7 @@
  *
  * Who writes what: the thread that has a way CLAIMED writes its name, and no other thread does. Every other
  * word of a way is written by compare-exchange, or by an atomic addition. The exceptions are the note, HINT, and
- * the first TICK and PERIOD of a way (`algorithms/sliding-window.ts`, `memory/insertion.ts`).
+ * the first TICK and PERIOD of a way (`algorithms/window/sliding-window.ts`, `memory/insertion.ts`).
  */
 
 import { cellSizeFor, type Sums } from '../core/cell-size.js'

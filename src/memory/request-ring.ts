@@ -1,6 +1,6 @@
 /**
  * The part of a request ring's map that the addon shares (`native/request_server.h`).
- * `engines/ring-transport.ts` has the protocol.
+ * `engines/pool/ring-transport.ts` has the protocol.
  */
 
 /** The index, in the ring's words, of the cursor that counts the replies that the server has published. */
@@ -39,7 +39,7 @@ export const EACH = -1
  * and an ATTEMPT have the limit of their call in LIMIT, or RULE_LIMIT. A USAGE has the index of its rule in
  * WAY, and a CHARGE_MORE a bit for each rule that charges nothing.
  *
- * With several rules, the slot has the decision of the first rule, and `engines/ring-transport.ts` says where
+ * With several rules, the slot has the decision of the first rule, and `engines/pool/ring-transport.ts` says where
  * those of the others are.
  */
 export const WAY = 0

@@ -35,13 +35,13 @@ export interface ChangedPart {
   readonly left: number
 }
 
+type Numbers = [number, number, number, number, number]
+
 /** What each rule says of the change with this index in a call. */
 export function changedParts(rules: number, reply: readonly number[], index = 0): ChangedPart[] {
   return Array.from({ length: rules }, (_, i) => {
     const at = (index * rules + i) * CHANGED_FIELDS
-    const [result, mark, birth, ms, left] = reply.slice(at, at + CHANGED_FIELDS) as [
-      ...[number, number, number, number, number],
-    ]
+    const [result, mark, birth, ms, left] = reply.slice(at, at + CHANGED_FIELDS) as Numbers
     return { result, mark, birth, ms, left }
   })
 }

@@ -12,7 +12,7 @@ import { readInOrder } from '#millrace/memory/words.js'
  * `x` and `y` are indices into `words`. In message passing, bit 1 of the second side's result is the value of
  * y. The words after each, up to the end of its cache line, are private to a side.
  *
- * `readInOrder` and the decision (`algorithms/sliding-window.ts`) mix plain reads with atomic operations. An
+ * `readInOrder` and the decision (`algorithms/window/sliding-window.ts`) mix plain reads with atomic operations. An
  * x64 processor does not reorder these. So a reordering on x64 comes from the compiler: V8 moved a plain read
  * across an atomic operation, or reused the value of an earlier read.
  */

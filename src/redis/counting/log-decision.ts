@@ -74,7 +74,11 @@ function changed({ op, costs, more }: CountingCall, value: LogValue, index: numb
   const [mark, birth] = [more[2 * index], more[2 * index + 1]]
   const charged = (receipt: number): number[] => [0, receipt, value.born, value.lastsMs, value.sum]
   const done = (result: number, newest: number = NOTHING, ms = 0): number[] => [
-    ...[result, newest, value.born, ms, value.sum],
+    result,
+    newest,
+    value.born,
+    ms,
+    value.sum,
   ]
   switch (op) {
     case 'n':

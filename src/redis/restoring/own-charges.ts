@@ -141,9 +141,9 @@ export class WindowCharges extends OwnCharges {
   }
 
   /**
-   * Others may have charged what was refunded. Then the units of this process stay, for they count still. Whatever is
-   * taken out here has left the server's value, too: what is older than all that is left there, units as old as those
-   * that were refunded last and no more of them, and what all processes together do not have any more.
+   * Others may have charged what was refunded. Then the units of this process stay, because they still count. What is
+   * taken out here has left the server's value, too: units older than all that is left there; as many as were refunded
+   * last, of those as old; and units beyond what all processes have left together.
    */
   refund({ newest, ageMs, left }: KeyRefund, _: number, { sentMs, receivedMs }: CallTimes): void {
     const goneMs = sentMs - ageMs - this.#granuleMs - 1

@@ -21,3 +21,6 @@ export interface Subscriber {
   subscribe(channel: string): Promise<unknown>
   disconnect(): void
 }
+
+/** A server that does not accept a connection by then is away. */
+export const CONNECT_TIMEOUT_MS = 1_000

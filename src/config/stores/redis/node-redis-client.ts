@@ -2,7 +2,7 @@
 import { errorMonitor } from 'node:events'
 import { invalid } from '../../../core/errors.js'
 
-import type { RedisConfigClient, Subscriber } from './client-parts.js'
+import { CONNECT_TIMEOUT_MS, type RedisConfigClient, type Subscriber } from './client-parts.js'
 
 type Listener = (...values: unknown[]) => void
 
@@ -26,7 +26,6 @@ interface OwnClient extends NodeRedisConfigClient {
 
 /** Bulk strings as Buffers: node-redis names types by the code of their first character, here `$`. */
 const BUFFERS = { typeMapping: { 36: Buffer } } as const
-const CONNECT_TIMEOUT_MS = 1_000
 /** What the store listens to, by the events of node-redis. */
 const EVENTS: Readonly<Record<string, readonly string[]>> = {
   ready: ['ready'],

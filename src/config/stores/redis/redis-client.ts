@@ -1,7 +1,7 @@
 import { invalid } from '../../../core/errors.js'
 // The client that the store uses.
 
-import type { RedisConfigClient, Subscriber } from './client-parts.js'
+import { CONNECT_TIMEOUT_MS, type RedisConfigClient, type Subscriber } from './client-parts.js'
 import { fromNodeRedis } from './node-redis-client.js'
 
 interface Single {
@@ -15,7 +15,6 @@ interface Options {
   readonly db?: number
 }
 
-const CONNECT_TIMEOUT_MS = 1_000
 const DISCONNECT_TIMEOUT_MS = 100
 
 /** The watch connects anew itself. */
