@@ -1,3 +1,5 @@
+import { LONGEST_TIMER_MS } from '../core/long-timer.js'
+
 /** Runs actions one after the other, in the order in which they came. */
 export class Fifo {
   /** Resolves when the last action has ended; undefined if none is running. */
@@ -15,10 +17,7 @@ export class Fifo {
   }
 }
 
-/** The longest delay of a timer. A longer one would fire at once. */
-const MAX_TIMER_MS = 2 ** 31 - 1
-
 /** Waits for at least a millisecond. After a long wait the caller looks again. */
 export function sleep(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, Math.min(MAX_TIMER_MS, Math.max(1, Math.ceil(ms)))))
+  return new Promise((resolve) => setTimeout(resolve, Math.min(LONGEST_TIMER_MS, Math.max(1, Math.ceil(ms)))))
 }

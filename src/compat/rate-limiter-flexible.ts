@@ -2,6 +2,7 @@
 
 import type { RateLimiterRes } from 'rate-limiter-flexible'
 import * as flexible from 'rate-limiter-flexible'
+import { LONGEST_TIMER_MS } from '../core/long-timer.js'
 import { type FlexibleOptions, FlexibleSettings } from './flexible-settings.js'
 import { FlexibleStore } from './flexible-store.js'
 import { keyOf } from './keys.js'
@@ -234,11 +235,8 @@ export class RateLimiterMillrace extends Compatible {
     const delayMs = this.#settings.delayMs(msBeforeNext, remainingPoints, consumedPoints)
     const leftMs = Math.max(msBeforeNext - delayMs, 0)
     const later = new flexible.RateLimiterRes(remainingPoints, leftMs, consumedPoints, isFirstInDuration)
-    setTimeout(resolve, Math.min(delayMs, MAX_TIMER_MS), later)
+    setTimeout(resolve, Math.min(delayMs, LONGEST_TIMER_MS), later)
   }
 }
-
-/** The longest delay of a timer. A longer one would fire at once. */
-const MAX_TIMER_MS = 2 ** 31 - 1
 /** Without options the constructor says that `points` are missing. */
 const NO_OPTIONS = {} as FlexibleOptions

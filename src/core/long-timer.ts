@@ -1,5 +1,5 @@
-/** The longest timer of JavaScript. A longer one fires at once. */
-const LONGEST_TIMER_MS = 2 ** 31 - 1
+/** The longest delay of a timer. A longer one would fire at once. */
+export const LONGEST_TIMER_MS = 2 ** 31 - 1
 
 /**
  * Calls `done` after any number of milliseconds, never for `Infinity`.

@@ -29,6 +29,7 @@ import type { CheckOptions, LimiterRule } from '../api/call-options.js'
 import type { Limiter } from '../api/limiter.js'
 import type { Clock } from '../core/clock.js'
 import { MillraceLimited } from '../core/limited.js'
+import { LONGEST_TIMER_MS } from '../core/long-timer.js'
 import type { Signal } from '../core/on-abort.js'
 import { MAX_LIMIT } from '../core/rule.js'
 import { isClosed } from './closed.js'
@@ -39,9 +40,6 @@ export interface OwnLimiter extends Limiter {
 }
 
 type Decision = ReturnType<Limiter['check']>
-
-/** The longest delay of a timer: 2^31 - 1 ms. A longer one would fire at once. */
-export const MAX_TIMER_MS = 2 ** 31 - 1
 
 const hostsOf = new WeakMap<OwnLimiter, Map<string, Host>>()
 
@@ -186,7 +184,7 @@ export class Host {
     this.#onTheirWay.add(permit)
     this.#timer ??= setInterval(
       () => this.#ifOpen(() => this.#renew()),
-      Math.min(this.#windowMs() / 4, MAX_TIMER_MS),
+      Math.min(this.#windowMs() / 4, LONGEST_TIMER_MS),
     ).unref()
     return permit
   }

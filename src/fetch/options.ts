@@ -2,9 +2,10 @@
 
 import type { Limiter } from '../api/limiter.js'
 import { invalid } from '../core/errors.js'
+import { LONGEST_TIMER_MS } from '../core/long-timer.js'
 import { refuseUnknown } from '../core/option-names.js'
 import { InlineLimiter } from '../limiters/inline-limiter.js'
-import { MAX_TIMER_MS, type OwnLimiter } from './host.js'
+import type { OwnLimiter } from './host.js'
 
 /** An outgoing request, as the option `key` sees it. */
 export interface OutgoingRequest {
@@ -148,8 +149,8 @@ function checkKey(key: unknown): CheckedOptions['keyOf'] {
 
 function checkWait(maxWaitMs: unknown): number {
   if (maxWaitMs === Number.POSITIVE_INFINITY) return maxWaitMs
-  if (typeof maxWaitMs === 'number' && maxWaitMs >= 0 && maxWaitMs <= MAX_TIMER_MS) return maxWaitMs
-  throw invalid('maxWaitMs', maxWaitMs, `milliseconds from 0 to ${MAX_TIMER_MS}, or Infinity`)
+  if (typeof maxWaitMs === 'number' && maxWaitMs >= 0 && maxWaitMs <= LONGEST_TIMER_MS) return maxWaitMs
+  throw invalid('maxWaitMs', maxWaitMs, `milliseconds from 0 to ${LONGEST_TIMER_MS}, or Infinity`)
 }
 
 function checkPause(maxPauseMs: unknown): number {
@@ -176,8 +177,8 @@ function checkCount(option: string, value: unknown, more: string): void {
 }
 
 function checkJitter(ms: unknown): number {
-  if (typeof ms === 'number' && ms >= 0 && ms <= MAX_TIMER_MS) return ms
-  throw invalid('jitter', ms, `a function that returns milliseconds from 0 to ${MAX_TIMER_MS}`)
+  if (typeof ms === 'number' && ms >= 0 && ms <= LONGEST_TIMER_MS) return ms
+  throw invalid('jitter', ms, `a function that returns milliseconds from 0 to ${LONGEST_TIMER_MS}`)
 }
 
 function defaultJitter(pauseMs: number): number {

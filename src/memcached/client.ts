@@ -1,4 +1,5 @@
 import { MillraceError } from '../core/errors.js'
+import { LONGEST_TIMER_MS } from '../core/long-timer.js'
 
 /** Options of a command of the package `memcache`: how its reply is read. */
 export interface ReplyOptions {
@@ -40,9 +41,6 @@ type NodeClass = new (
   options: { timeout: number; keepAlive: boolean; keepAliveDelay: number },
 ) => OwnNode
 
-/** A node closes its connection after so long without traffic. The limiter keeps it: this is the longest time. */
-const NO_TIMEOUT_MS = 2 ** 31 - 1
-
 /**
  * @throws MillraceError `ERR_MILLRACE_INVALID_OPTION` for what is no client of the package `memcache`, and for one
  * whose nodes need a password or TLS
@@ -75,5 +73,6 @@ function isMemcacheClient(client: unknown): client is MemcacheClient {
 export function nodeLike(node: MemcacheNode): OwnNode {
   const { host, port, keepAlive, keepAliveDelay } = node
   const Node = node.constructor as NodeClass
-  return new Node(host, port, { timeout: NO_TIMEOUT_MS, keepAlive, keepAliveDelay })
+  // It would close its connection after so long without traffic, but the limiter keeps it.
+  return new Node(host, port, { timeout: LONGEST_TIMER_MS, keepAlive, keepAliveDelay })
 }

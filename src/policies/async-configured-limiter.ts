@@ -30,13 +30,13 @@ import type { RuleEngine } from '../engines/inline/rule-engine.js'
 import type { SharedLimiter, SharedPolicies } from '../engines/share.js'
 import { shownRules } from '../limiters/shown-rules.js'
 import type { Key, KeyHandle, PackedKeys } from '../memory/keys.js'
+import { TextKeys } from '../memory/text-keys.js'
 import { carryOverLater } from './carry-over.js'
 import { ConfiguredBatch } from './configured-batch.js'
 import { KeyCountsInMemory, KeyCountsOnServer, type KeyHalves } from './key-counts.js'
 import { PendingDecision } from './pending-decision.js'
 import { type KeyOwner, type OwningLimiter, type PolicyChoice, totalOf } from './policy-choice.js'
 import { memberIn } from './policy-plans.js'
-import { TextKeys } from './text-keys.js'
 
 type DecisionOptions = CheckOptions & CallOptions
 
@@ -57,7 +57,7 @@ interface PoolCounts {
 export class AsyncConfiguredLimiter implements AsyncLimiter {
   readonly #choice: PolicyChoice<AsyncMember>
   readonly #first: AsyncLimiter
-  readonly #keys = new TextKeys()
+  readonly #keys = new TextKeys(this)
   readonly #share: Omit<SharedPolicies, 'onMiss'> | undefined
   /** By key: what it has used is being brought to the limiter that counts it now. */
   readonly #moves = new Map<string, Promise<void>>()
@@ -109,7 +109,7 @@ export class AsyncConfiguredLimiter implements AsyncLimiter {
   ): Promise<Decision> {
     this.#checkOpen()
     checkCost(cost)
-    const text = this.#keys.textOf(key)
+    const text = this.#keys.read(key)
     const known = this.#choice.peek(text)
     const isNow = known.plan >= 0 && this.#moves.size === 0
     const owner = isNow ? this.#choice.ownerBy(known) : await this.#ownerOf(text)
@@ -140,7 +140,7 @@ export class AsyncConfiguredLimiter implements AsyncLimiter {
     options: CheckManyOptions & CallOptions = {},
   ): Promise<BatchDecision> {
     this.#checkOpen()
-    const texts = this.#keys.textsOf(keys)
+    const { texts } = this.#keys.pack(keys)
     checkOptions(options, ['remaining', 'signal'])
     const { remaining = false, signal } = options
     const own = ownCosts(costs, texts.length)
@@ -163,7 +163,7 @@ export class AsyncConfiguredLimiter implements AsyncLimiter {
 
   pack(keys: readonly Key[]): PackedKeys {
     this.#checkOpen()
-    return this.#keys.pack(keys)
+    return this.#keys.pack(keys).packed
   }
 
   handle(key: string): KeyHandle {
@@ -258,7 +258,7 @@ export class AsyncConfiguredLimiter implements AsyncLimiter {
   /** The limiter that counts a key, the key's text, and the options with the limits of its policy. */
   async #ownerFor<O extends CheckOptions>(key: Key, options?: O): Promise<[AsyncLimiter, string, O]> {
     this.#checkOpen()
-    const text = this.#keys.textOf(key)
+    const text = this.#keys.read(key)
     const owner = await this.#ownerOf(text)
     if (owner === undefined) throw this.#choice.unknownError()
     return [owner.member.limiter, text, this.#choice.optionsFor(owner, options ?? ({} as O))]
@@ -266,7 +266,7 @@ export class AsyncConfiguredLimiter implements AsyncLimiter {
 
   #onAll<T>(key: Key, act: (limiter: AsyncMember, text: string) => Promise<T>): Promise<T[]> {
     this.#checkOpen()
-    const text = this.#keys.textOf(key)
+    const text = this.#keys.read(key)
     return Promise.all(this.#choice.members.map(({ limiter }) => act(limiter, text)))
   }
 

@@ -1,9 +1,11 @@
 // The cache in front of a configuration store: it answers at memory speed, and goes on while the store is down.
+
 import { LRUCache } from 'lru-cache'
 import { type ConfigChange, type ConfigStore, isSync, type StoredPolicy } from '../config/config-store.js'
 import { storeError } from '../config/document-store.js'
 import { candidatesOf, MAX_POLICY_KEY, mayHavePolicy, prefixIn } from '../config/policy-keys.js'
 import { MillraceError } from '../core/errors.js'
+import { LONGEST_TIMER_MS } from '../core/long-timer.js'
 
 /** The settings of a cache, checked. */
 export interface CacheSettings {
@@ -57,7 +59,6 @@ const LONGEST_LOAD_MS = 2_000
 const MOST_UNANSWERED = 10_000
 /** After the change of a prefix so many of its keys are read at once; the others when they are next asked for. */
 const MOST_READ_AHEAD = 1_000
-const LONGEST_TIMER_MS = 2 ** 31 - 1
 
 /** What a look-up reads comes first. */
 class Entry implements CachedPolicy {

@@ -206,7 +206,7 @@ export class ConfiguredLimiter implements Limiter {
     options: CheckManyOptions = {},
   ): BatchDecision {
     this.#checkOpen()
-    const { packed, textAt } = this.#keys.packWithTexts(keys)
+    const { packed, texts } = this.#keys.packWithTexts(keys)
     checkOptions(options, ['remaining'])
     const { remaining = false } = options
     checkRemaining(remaining)
@@ -218,7 +218,7 @@ export class ConfiguredLimiter implements Limiter {
     for (let i = 0; i < plans.length; i++) {
       const [lo, hi] = [fingerprints[2 * i]!, fingerprints[2 * i + 1]!]
       const known = this.#table.find(lo, hi)
-      plans[i] = known >= 0 ? known : this.#lookUp(textAt(i), lo, hi)
+      plans[i] = known >= 0 ? known : this.#lookUp(texts[i]!, lo, hi)
       if (plans[i] !== plans[0]) isOne = false
     }
     if (isOne && (plans[0] ?? DEFAULT_PLAN) === DEFAULT_PLAN)
@@ -227,7 +227,7 @@ export class ConfiguredLimiter implements Limiter {
     for (let i = 0; i < plans.length; i++) {
       const cost = typeof own === 'number' ? own : own[i]!
       // Looked up once more: the plan of a key may have been forgotten for those of others.
-      batch.add(i, this.#decide(textAt(i), fingerprints[2 * i]!, fingerprints[2 * i + 1]!, cost, NO_WAY))
+      batch.add(i, this.#decide(texts[i]!, fingerprints[2 * i]!, fingerprints[2 * i + 1]!, cost, NO_WAY))
     }
     return batch
   }

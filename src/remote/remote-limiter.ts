@@ -42,13 +42,13 @@ import { unitsBetween, unitsOf, wholeUnitsIn } from '../core/units.js'
 import type { SharedLimiter } from '../engines/share.js'
 import { shownRules } from '../limiters/shown-rules.js'
 import type { Key, PackedKeys } from '../memory/keys.js'
+import { type TextHandle, TextKeys } from '../memory/text-keys.js'
 import { aborting, checkNotAborted } from './aborting.js'
 import { Decider, type DeciderPlan } from './decider.js'
 import { LocalShare } from './local-share.js'
 import { Outage } from './outage.js'
 import { RemoteBatch, together } from './remote-batch.js'
-import type { RemoteDecision } from './remote-decision.js'
-import { type RemoteHandle, RemoteKeys } from './remote-keys.js'
+import { RemoteDecision } from './remote-decision.js'
 import { rangeOf, refuseWindowChange, shownRule } from './remote-rule.js'
 import type { RedisStatistics, RedisStats } from './remote-statistics.js'
 import type { Asked, Asking, Changing, RemoteStore } from './remote-store.js'
@@ -65,7 +65,7 @@ export interface RemotePlan extends DeciderPlan {
 export class RemoteLimiter implements AsyncLimiter {
   readonly #title: string
   readonly #store: RemoteStore
-  readonly #keys = new RemoteKeys(this)
+  readonly #keys = new TextKeys(this)
   readonly #names: RuleNames
   readonly #decider: Decider
   readonly #queues: WaitQueues
@@ -100,8 +100,8 @@ export class RemoteLimiter implements AsyncLimiter {
   }
 
   /** @internal For configured limiters. */
-  owns(what: unknown): boolean {
-    return this.#keys.owns(what)
+  owns(what: unknown): what is RemoteDecision {
+    return RemoteDecision.is(what) && what.requested.owner === this
   }
 
   async ready(): Promise<void> {
@@ -186,7 +186,7 @@ export class RemoteLimiter implements AsyncLimiter {
     throw new MillraceError('ERR_MILLRACE_INVALID_SHARE', 'limiter', `a ${this.#title}`, expected)
   }
 
-  handle(key: string): RemoteHandle {
+  handle(key: string): TextHandle {
     this.#checkOpen()
     return this.#keys.handle(key)
   }
@@ -218,7 +218,7 @@ export class RemoteLimiter implements AsyncLimiter {
   refund(key: Key, cost: number): Promise<number>
   async refund(what: Decision | Key, cost?: number): Promise<number> {
     this.#checkOpen()
-    if (this.#keys.owns(what)) return this.#giveBack(what, what.requested.cost)
+    if (this.owns(what)) return this.#giveBack(what, what.requested.cost)
     if (isDecision(what)) throw foreignDecisionError(what)
     checkCost(cost)
     const units = this.#names.units.map((unit) => wholeUnitsIn(cost, unit ?? 1))

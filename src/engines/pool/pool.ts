@@ -1,5 +1,6 @@
 import type { Costs } from '../../core/batch-decision.js'
 import { MillraceError } from '../../core/errors.js'
+import { LONGEST_TIMER_MS } from '../../core/long-timer.js'
 import type { Signal } from '../../core/on-abort.js'
 import { Op } from '../../memory/request-ring.js'
 import type { SharedLimiter } from '../share.js'
@@ -37,7 +38,6 @@ const POLLS_AFTER_REPLY = 5
 const PUBLISH_AFTER = 16
 /** After this many servers in a row died without a reply, all requests of their ring are rejected. */
 const MAX_FAILURES = 10
-const LONGEST_TIMER_MS = 2 ** 31 - 1
 
 // Captured at load, so that fake timers of a test don't stop the pool.
 const { queueMicrotask, setImmediate } = globalThis

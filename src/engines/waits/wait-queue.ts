@@ -1,7 +1,6 @@
 import type { Decision } from '../../core/decision.js'
+import { LONGEST_TIMER_MS } from '../../core/long-timer.js'
 import { offAbort, onAbort, type Signal } from '../../core/on-abort.js'
-
-const LONGEST_TIMER_MS = 2 ** 31 - 1 // a longer timer fires at once
 
 /** The arguments of a `wait()` call. */
 export interface WaitRequest<D extends Decision = Decision> {

@@ -1,9 +1,9 @@
 import { checkCallLimit, closedError, type RuleNames } from '../../api/checks.js'
 import { MillraceError } from '../../core/errors.js'
 import type { Key } from '../../memory/keys.js'
+import { TextKeys } from '../../memory/text-keys.js'
 import type { KeyNames } from '../../remote/key-names.js'
 import { RemoteDecision } from '../../remote/remote-decision.js'
-import { RemoteKeys } from '../../remote/remote-keys.js'
 import type { RemoteLimiter } from '../../remote/remote-limiter.js'
 import { type RemoteRule, rangeOf } from '../../remote/remote-rule.js'
 import type { Channel } from '../channel.js'
@@ -24,7 +24,7 @@ export interface RedisParts {
 export interface RedisMember extends RedisParts {
   readonly name: string
   readonly limiter: RemoteLimiter
-  readonly keys: RemoteKeys
+  readonly keys: TextKeys
   readonly ruleNames: RuleNames
   /** The names of its rules in the group. */
   readonly groupNames: readonly string[]
@@ -35,7 +35,7 @@ export function groupMember(name: string, limiter: RemoteLimiter, parts: RedisPa
   const names = rules.map((rule) => rule.name)
   const ruleNames = { names, units: rules.map(({ unit }) => unit), ranges: rules.map(rangeOf) }
   const groupNames = names.length === 1 ? [name] : names.map((rule) => `${name}.${rule}`)
-  return { ...parts, name, limiter, keys: new RemoteKeys(limiter), ruleNames, groupNames }
+  return { ...parts, name, limiter, keys: new TextKeys(limiter), ruleNames, groupNames }
 }
 
 /** @throws MillraceError `ERR_MILLRACE_INVALID_OPTION` for limiters that one call can't decide */

@@ -6,8 +6,8 @@ import { MembersDecision } from '../../core/group-decision.js'
 import { type Inspect, inspectAs } from '../../core/inspect.js'
 import { admitted } from '../../core/limited.js'
 import { checkMemberKeys, defineNotShared } from '../../groups/base-group.js'
+import { TextHandle } from '../../memory/text-keys.js'
 import type { RemoteDecision } from '../../remote/remote-decision.js'
-import { RemoteHandle } from '../../remote/remote-keys.js'
 import { RemoteLimiter } from '../../remote/remote-limiter.js'
 import { GroupEngine, joinedKey, keysIn } from './group-engine.js'
 import {
@@ -127,7 +127,7 @@ export class RedisGroup implements AsyncLimiterGroup {
   #request(
     keys: GroupKeys,
     options: GroupOptions | undefined,
-  ): [key: RemoteHandle, options: { limit: never } | undefined] {
+  ): [key: TextHandle, options: { limit: never } | undefined] {
     if (options !== undefined) checkOptions(options, ['limit'])
     checkMemberKeys(keys, this.#names)
     const limits: unknown = options?.limit
@@ -139,7 +139,7 @@ export class RedisGroup implements AsyncLimiterGroup {
     )
     const isOne = this.#memberOf.length === 1 // then a limit has no name
     const limit = isOne ? own[0]?.[1] : Object.fromEntries(own)
-    const key = new RemoteHandle(this.#joined, joinedKey(texts))
+    const key = new TextHandle(this.#joined, joinedKey(texts))
     return [key, own.length === 0 ? undefined : { limit: limit as never }]
   }
 
