@@ -78,7 +78,7 @@ export class MillraceCommands implements Scripted {
 
   commandOfMany(keys: readonly string[]): Buffer {
     void this.#engine.ask(
-      'c',
+      'check',
       keys.map((key) => ({ key, cost: 1 })),
     )
     return this.#last!
@@ -86,7 +86,7 @@ export class MillraceCommands implements Scripted {
 
   /** Charges a unit as of some time ago. */
   chargeBefore(key: string, ms: number): Buffer {
-    void this.#engine.change('a', key, [1], [String(ms)])
+    void this.#engine.change('penalizeAgo', key, [1], [String(ms)])
     return this.#last!
   }
 
@@ -109,19 +109,19 @@ export class CountingCommands implements Scripted {
   }
 
   commandOf(key: string): Buffer {
-    return this.#command('c', key, [])
+    return this.#command('check', key, [])
   }
 
   /** Charges a unit as of some time ago. */
   chargeBefore(key: string, ms: number): Buffer {
-    return this.#command('a', key, [String(ms)])
+    return this.#command('penalizeAgo', key, [String(ms)])
   }
 
   isAllowed(reply: Reply): boolean {
     return (reply as number[])[0] === Verdict.ADMITTED
   }
 
-  #command(op: 'c' | 'a', key: string, more: readonly string[]): Buffer {
+  #command(op: 'check' | 'penalizeAgo', key: string, more: readonly string[]): Buffer {
     const names = new KeyNames('bench', [this.#rule.rule.name]).of(key)
     const call = { op, timeMs: 0, rules: [this.#rule], limits: undefined, names, costs: [1], more }
     return encoded(['EVALSHA', this.#sha, '1', ...names, ...argumentsOf(call)])

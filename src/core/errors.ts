@@ -1,5 +1,5 @@
-/** The codes of all errors of Millrace. `docs/reference/errors.md` has the causes and remedies of each. */
-export type ErrorCode =
+/** The codes of the errors that Millrace itself raises. */
+export type OwnErrorCode =
   | 'ERR_MILLRACE_INVALID_OPTION'
   | 'ERR_MILLRACE_INVALID_RULE'
   | 'ERR_MILLRACE_INVALID_KEY'
@@ -38,6 +38,12 @@ export type ErrorCode =
   | 'ERR_MILLRACE_CONFIG_CONFLICT'
 
 /**
+ * The codes of errors: `docs/reference/errors.md` has the causes and remedies of those of Millrace. A backend of your own
+ * may raise a {@link MillraceError} with a code of its own.
+ */
+export type ErrorCode = OwnErrorCode | (string & {})
+
+/**
  * The error of every method of Millrace. It names the value at fault and the expected one.
  *
  * @example
@@ -62,10 +68,16 @@ export class MillraceError extends Error {
   readonly value: unknown
   /** A description of the expected value. */
   readonly expected: string
-  /** Whether the call may have charged its key all the same. Only some errors of `engine: 'pool'` have it. */
+  /** Whether the call may have charged its key all the same. Only some errors have it. */
   declare readonly mayBeCharged?: boolean
 
-  /** @internal */
+  /**
+   * @param code the kind of the error
+   * @param option the option, argument or field at fault
+   * @param value the value that was given
+   * @param expected a description of the expected value, such as `'a number'`
+   * @param options `cause`; and `mayBeCharged`, if the call may have charged its key all the same
+   */
   constructor(
     code: ErrorCode,
     option: string,

@@ -57,8 +57,8 @@ export function decideOne(
     const units = costs[i]!
     const unit = rule.unit ?? 1
     const room = limit - units
-    const isCharged = op !== 'p' && refusing < 0 && !isRefused[i]! && units > 0
-    const countsRefusal = op === 'c' && isRefused[i]! && rule.countRefused === true && units <= limit
+    const isCharged = op !== 'peek' && refusing < 0 && !isRefused[i]! && units > 0
+    const countsRefusal = op === 'check' && isRefused[i]! && rule.countRefused === true && units <= limit
     let retryMs = over[i] ? untilAtMost(room, count) : 0
     if (isCharged || countsRefusal) count.current += units
     if (countsRefusal && units > 0) retryMs = untilAtMost(room, count) // it must wait for its own charge, too

@@ -104,9 +104,9 @@ export class MemcachedStore implements RemoteStore {
           return new RemoteDecision({ owner: this.#owner, key, cost, limits }, 'memcached', parts, refusing)
         })
       // Those who wait ask again and again. So they read first.
-      if (op !== 'c') {
-        const seen = decide('p', await this.#charge(exchange, call, NOTHING, blank))
-        if (op === 'p' || seen.some(({ allowed }) => !allowed)) return seen
+      if (op !== 'check') {
+        const seen = decide('peek', await this.#charge(exchange, call, NOTHING, blank))
+        if (op === 'peek' || seen.some(({ allowed }) => !allowed)) return seen
       }
       const planned = sumOf(costs.map((each) => chargeable(blank, each)))
       const charged = await this.#charge(exchange, call, planned, blank)
@@ -128,25 +128,25 @@ export class MemcachedStore implements RemoteStore {
   ): Promise<number[]> {
     const changed = await this.#run(key, async (exchange, call) => {
       switch (op) {
-        case 'n':
+        case 'penalize':
           return addAll(exchange, call.slots, units)
-        case 'a':
+        case 'penalizeAgo':
           return addAll(exchange, this.#slotsAgo(call, Number(more[0])), units)
-        case 'r':
+        case 'refund':
           return refund(exchange, call.slots, units)
-        case 'g':
+        case 'giveBack':
           return Promise.all(call.slots.map((slot, i) => giveBack(exchange, slot, units[i]!, more[2 * i]!)))
-        case 'b': {
+        case 'block': {
           const ms = units[0]! < 0 ? Number.POSITIVE_INFINITY : units[0]!
           await write(exchange, blockName(call.names[0]!), `${call.nowMs + ms}`, ms)
           return units.map(() => 0)
         }
-        case 'u': {
+        case 'unblock': {
           const name = blockName(call.names[0]!)
           const [values] = await Promise.all([readAll(exchange, [name]), remove(exchange, name)])
           return units.map(() => (untilIn(values, name) > call.nowMs ? 1 : 0))
         }
-        case 'x': {
+        case 'clear': {
           const names = call.slots.flatMap(({ name, previousName }) => [name, previousName])
           await Promise.all([...names, blockName(call.names[0]!)].map((name) => remove(exchange, name)))
           return units.map(() => 0)

@@ -1,4 +1,20 @@
-// Numbers that the scripts and their callers share.
+// Letters and numbers that the scripts and their callers share.
+import type { Operation } from '../remote/remote-store.js'
+
+/** The operations as scripts get them. */
+export const OPERATION_LETTER: Readonly<Record<Operation, string>> = {
+  check: 'c',
+  try: 't',
+  peek: 'p',
+  penalize: 'n',
+  penalizeAgo: 'a',
+  refund: 'r',
+  giveBack: 'g',
+  block: 'b',
+  unblock: 'u',
+  clear: 'x',
+  usage: 'w',
+}
 
 /**
  * What a value's bytes mean. That of strict limiters is one more if there is a block: see `strict-value.ts`. It is no

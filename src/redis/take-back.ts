@@ -30,7 +30,7 @@ async function takeBack(store: RemoteStore, decisions: readonly RemoteDecision[]
   await Promise.allSettled(
     charged.map(({ receipts, requested: { key, cost, limits } }) => {
       const units = store.rules.map(({ rule }) => Math.ceil(cost / (rule.unit ?? 1)))
-      return store.change('g', key, units, receipts, limits)
+      return store.change('giveBack', key, units, receipts, limits)
     }),
   )
 }

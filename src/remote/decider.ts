@@ -36,7 +36,7 @@ export class Decider {
   }
 
   /**
-   * Decides one request; by `t` an attempt of `wait`.
+   * Decides one request; by `try` an attempt of `wait`.
    * @throws MillraceError (rejects) `ERR_MILLRACE_OUTAGE` if an attempt is refused without a reply, but may be charged
    */
   decide(op: Asking, asked: Asked, limit: CallLimit | undefined): Promise<RemoteDecision> {
@@ -72,7 +72,7 @@ export class Decider {
     const isKnown = limit === undefined && isWithin(cost, this.#store.rules, undefined)
     const known = isKnown ? this.#refused?.find(key, cost, sentMs) : undefined
     if (known !== undefined) {
-      if (op !== 'p') this.statistics.count(known)
+      if (op !== 'peek') this.statistics.count(known)
       return Promise.resolve(known)
     }
     const { rules } = this.#store
@@ -93,7 +93,7 @@ export class Decider {
 
   #orThrow(error: unknown, op: Asking, decision: RemoteDecision): RemoteDecision {
     // `wait` would ask again, and might be charged twice.
-    if (op === 't' && !decision.allowed && (error as Outage).mayBeCharged) throw (error as Outage).toError()
+    if (op === 'try' && !decision.allowed && (error as Outage).mayBeCharged) throw (error as Outage).toError()
     return decision
   }
 
@@ -126,7 +126,9 @@ export class Decider {
 
   /** Tells Redis what this process has admitted meanwhile. */
   async report(): Promise<void> {
-    await this.#local?.report((key, units, ageMs) => this.#store.change('a', key, units, [String(ageMs)]))
+    await this.#local?.report((key, units, ageMs) =>
+      this.#store.change('penalizeAgo', key, units, [String(ageMs)]),
+    )
   }
 
   async close(): Promise<void> {
@@ -135,7 +137,7 @@ export class Decider {
 
   /** The store has decided. */
   #note(op: Asking, decisions: RemoteDecision[]): RemoteDecision[] {
-    if (op !== 'p') {
+    if (op !== 'peek') {
       for (const decision of decisions) {
         if (decision.allowed && decision.isCharged) this.#local?.count(decision.requested)
         this.statistics.count(decision)
@@ -155,14 +157,14 @@ export class Decider {
     if (!(error instanceof Outage)) throw error
     this.statistics.noteOutage(error)
     const decisions = asked.map((each) => this.#withoutStore(op, each, limit, error.cause))
-    if (op !== 'p') for (const decision of decisions) this.statistics.count(decision)
+    if (op !== 'peek') for (const decision of decisions) this.statistics.count(decision)
     return decisions
   }
 
   #withoutStore(op: Asking, asked: Asked, limit: CallLimit | undefined, cause: unknown): RemoteDecision {
     const { rules } = this.#store
     const limits = this.#store.unitLimits(limit)
-    const local = this.#local?.decide(this.#owner, asked, limit, op !== 'p')
+    const local = this.#local?.decide(this.#owner, asked, limit, op !== 'peek')
     // A cost above this process's share is refused without end here, but not by the store.
     const isOutage =
       local === undefined ||

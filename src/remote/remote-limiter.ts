@@ -119,7 +119,7 @@ export class RemoteLimiter implements AsyncLimiter {
   }
 
   check(key: Key, cost = 1, options?: CheckOptions & CallOptions): Promise<Decision> {
-    return this.#decide('c', key, cost, options)
+    return this.#decide('check', key, cost, options)
   }
 
   async checkOrThrow(key: Key, cost?: number, options?: CheckOptions & CallOptions): Promise<Decision> {
@@ -127,13 +127,13 @@ export class RemoteLimiter implements AsyncLimiter {
   }
 
   peek(key: Key, cost = 1, options?: CheckOptions & CallOptions): Promise<Decision> {
-    return this.#decide('p', key, cost, options)
+    return this.#decide('peek', key, cost, options)
   }
 
   async reserve(key: Key, cost: number, options?: CheckOptions & CallOptions): Promise<AsyncReservation> {
     this.#checkOpen()
     checkCost(cost) // it has no default
-    const decision = await this.#decide('c', key, cost, options)
+    const decision = await this.#decide('check', key, cost, options)
     return new PoolReservation({
       decision,
       cost,
@@ -161,7 +161,7 @@ export class RemoteLimiter implements AsyncLimiter {
     const decisions: RemoteDecision[] = []
     const calls = this.#store.divide(asked).map(async (indices) => {
       const decided = await this.#decider.decideAll(
-        'c',
+        'check',
         indices.map((i) => asked[i]!),
       )
       for (const [at, i] of indices.entries()) decisions[i] = decided[at]!
@@ -197,7 +197,7 @@ export class RemoteLimiter implements AsyncLimiter {
     const asked = { key: this.#keys.read(key), cost }
     this.#checkOpen() // once more: a getter may have closed the limiter
     const request = {
-      decide: () => this.#decider.decide('t', asked, limit),
+      decide: () => this.#decider.decide('try', asked, limit),
       giveBack: (decision: Decision) => this.#forgive(decision as RemoteDecision),
       neverError: () => neverAdmittedError(cost, rulesWithin(this.rules, limit)),
     }
@@ -222,32 +222,32 @@ export class RemoteLimiter implements AsyncLimiter {
     if (isDecision(what)) throw foreignDecisionError(what)
     checkCost(cost)
     const units = this.#names.units.map((unit) => wholeUnitsIn(cost, unit ?? 1))
-    return Math.max(...(await this.#change('r', what as Key, units)))
+    return Math.max(...(await this.#change('refund', what as Key, units)))
   }
 
   async penalize(key: Key, cost: number): Promise<boolean> {
     this.#checkOpen()
     checkPenalty(cost, this.#names)
     const units = this.#names.units.map((unit) => unitsOf(cost, unit ?? 1))
-    await this.#change('n', key, units)
+    await this.#change('penalize', key, units)
     return true
   }
 
   async block(key: Key, ms: Duration): Promise<boolean> {
     this.#checkOpen()
     const forMs = blockMs(ms)
-    await this.#change('b', key, this.#each(forMs === Number.POSITIVE_INFINITY ? -1 : Math.ceil(forMs)))
+    await this.#change('block', key, this.#each(forMs === Number.POSITIVE_INFINITY ? -1 : Math.ceil(forMs)))
     return true
   }
 
   async unblock(key: Key): Promise<boolean> {
     this.#checkOpen()
-    return (await this.#change('u', key, this.#each(0))).some((was) => was > 0)
+    return (await this.#change('unblock', key, this.#each(0))).some((was) => was > 0)
   }
 
   async clear(key: Key): Promise<void> {
     this.#checkOpen()
-    await this.#change('x', key, this.#each(0))
+    await this.#change('clear', key, this.#each(0))
   }
 
   async clearAll(): Promise<void> {
@@ -340,7 +340,7 @@ export class RemoteLimiter implements AsyncLimiter {
     )
     if (units.every((more) => more === 0)) return 0
     const { key, limits } = decision.requested
-    await this.#change('n', key, units, [], limits)
+    await this.#change('penalize', key, units, [], limits)
     return Math.max(...units.map((more, i) => more * (this.#names.units[i] ?? 1)))
   }
 
@@ -351,7 +351,7 @@ export class RemoteLimiter implements AsyncLimiter {
     if (decision.isGivenBack || !decision.isCharged || units.every((less) => less === 0)) return 0
     decision.giveBack() // before it is sent: a second refund meanwhile gives back nothing
     try {
-      const given = Math.max(...(await this.#change('g', key, units, decision.receipts, limits)))
+      const given = Math.max(...(await this.#change('giveBack', key, units, decision.receipts, limits)))
       this.#decider.refunded(key, Math.min(amount, given))
       return given
     } catch (error) {

@@ -3,16 +3,20 @@ import type { CallLimit } from '../engines/engine.js'
 import type { RemoteDecision } from './remote-decision.js'
 import type { RemoteRule } from './remote-rule.js'
 
-/** Operations that decide: check, check without charging a refusal, peek. */
-export type Asking = 'c' | 't' | 'p'
+/** Operations that decide. `try`: as `check`, but a refusal is not charged. `peek`: nothing is charged. */
+export type Asking = 'check' | 'try' | 'peek'
 /**
- * Operations that change a key, and answer by one number for each rule: penalize, penalize for what was used
- * some time ago, refund by key, give back a decision, block, unblock, clear.
+ * Operations that change a key, and answer by one number for each rule. `penalizeAgo`: for what was used some time
+ * ago. `refund`: by key. `giveBack`: by decision.
  */
-export type Changing = 'n' | 'a' | 'r' | 'g' | 'b' | 'u' | 'x'
+export type Changing = 'penalize' | 'penalizeAgo' | 'refund' | 'giveBack' | 'block' | 'unblock' | 'clear'
+/** All operations on keys. */
+export type Operation = Asking | Changing | 'usage'
+
+const LESSENING: readonly Operation[] = ['refund', 'giveBack', 'unblock', 'clear']
 
 /** Whether an operation leaves values that are no longer than before: it may run while a server's memory is full. */
-export const takesNoMemory = (op: string): boolean => 'rgux'.includes(op)
+export const takesNoMemory = (op: Operation): boolean => LESSENING.includes(op)
 
 /** One key of a call. */
 export interface Asked {

@@ -36,7 +36,7 @@ export class UncountedRequest {
 
   /** A limit of 0 refuses the cost: no other rule may be charged. */
   op(op: Asking, cost: number): Asking {
-    return this.#indexOfRefusing(cost) < 0 ? op : 'p'
+    return this.#indexOfRefusing(cost) < 0 ? op : 'peek'
   }
 
   decision(made: RemoteDecision): RemoteDecision {

@@ -36,14 +36,14 @@ function storeOf(answers: (number | Outage)[]) {
   const penalize = async (units: number, birth: number) => {
     const parts = [{ result: 0, mark: 7, birth, ms: MINUTE_MS, left: units }]
     const change = { key: 'key', units: [units], limits: undefined, parts, receipts: [], ageMs: 0 }
-    restoring.changed('n', change, at())
+    restoring.changed('penalize', change, at())
     await turn()
   }
   /** The server unblocks a value with this birth: it says nothing of its units. */
   const see = async (birth: number) => {
     const parts = [{ result: 0, mark: -1, birth, ms: 0, left: 0 }]
     const change = { key: 'key', units: [0], limits: undefined, parts, receipts: [], ageMs: 0 }
-    restoring.changed('u', change, at())
+    restoring.changed('unblock', change, at())
     await turn()
   }
   const units = () => sent.map((lost) => lost.reduce((sum, each) => sum + each.units[0]!, 0))

@@ -9,7 +9,7 @@ export function clearWatched(runner: Runner, rules: readonly RemoteRule[], time:
   return async (send, pattern) => {
     const clear = async (name: string): Promise<unknown> => {
       for (const rule of rules) {
-        const call = { op: 'x', timeMs: time(), rules: [rule], limits: undefined, names: [name] } as const
+        const call = { op: 'clear', timeMs: time(), rules: [rule], limits: undefined, names: [name] } as const
         const [fault] = await runner.run({ ...call, costs: [0], more: [] })
         if (fault! >= 0) return
       }

@@ -1,7 +1,6 @@
 import type { RemoteRule } from '../../remote/remote-rule.js'
-import type { Asking, Changing } from '../../remote/remote-store.js'
-
-export type Operation = Asking | Changing | 'w'
+import type { Operation } from '../../remote/remote-store.js'
+import { OPERATION_LETTER } from '../script-codes.js'
 
 /** One call of a store with a script of its own. */
 export interface CountingCall {
@@ -13,7 +12,7 @@ export interface CountingCall {
   readonly limits: readonly (number | undefined)[] | undefined
   /** For each key its name in each rule. */
   readonly names: readonly string[]
-  /** For each name the cost, in units. For `b` and `w`: milliseconds. */
+  /** For each name the cost, in units. For `block` and `usage`: milliseconds. */
   readonly costs: readonly number[]
   /** Further arguments of the operation. */
   readonly more: readonly string[]
@@ -26,7 +25,7 @@ export const RULE_ARGUMENTS = 5
 
 /** The arguments of a script. */
 export function argumentsOf({ op, timeMs, rules, limits, costs, more }: CountingCall): string[] {
-  const args = [op, String(timeMs), String(rules.length)]
+  const args = [OPERATION_LETTER[op], String(timeMs), String(rules.length)]
   for (const [i, { rule, flags, shape, windowMs }] of rules.entries()) {
     const limit = limits?.[i] ?? rule.limit
     args.push(String(flags), String(shape), String(limit), String(windowMs), String(rule.units))

@@ -7,6 +7,7 @@ import {
   type Asked,
   type Asking,
   type Changing,
+  type Operation,
   type RemoteStore,
   type StoreCounters,
   unitsAsked,
@@ -16,7 +17,7 @@ import { type LostCharges, type RestoredReply, Restoring } from '../restoring/re
 import { isFault, REPLY_FIELDS } from '../script-codes.js'
 import { changedParts, checkFault, partOf, refusingOf } from '../script-reply.js'
 import { readAll } from '../take-back.js'
-import type { CountingCall, Operation } from './counting-call.js'
+import type { CountingCall } from './counting-call.js'
 
 /** Runs the calls of a {@link CountingStore}: by a script, or by transactions. Each settles by the deadline. */
 export interface Runner {
@@ -131,7 +132,7 @@ export class CountingStore implements RemoteStore {
     const reply = await this.#run(op, [{ key }], units, more, limits)
     checkFault(reply[0]!, key)
     const parts = changedParts(rules.length, reply)
-    const ageMs = op === 'a' ? Number(more[0]) : 0
+    const ageMs = op === 'penalizeAgo' ? Number(more[0]) : 0
     const times = { sentMs, receivedMs: this.nowMs() }
     this.#restoring.changed(op, { key, units, limits, parts, receipts: more, ageMs }, times)
     return parts.map(({ result }, i) => result * (rules[i]!.rule.unit ?? 1))
@@ -140,7 +141,7 @@ export class CountingStore implements RemoteStore {
   async usage(key: string, ms: number, index: number): Promise<number> {
     const { rules } = this
     const times = rules.map(() => ms)
-    const reply = await this.#run('w', [{ key }], times, [String(index + 1)])
+    const reply = await this.#run('usage', [{ key }], times, [String(index + 1)])
     checkFault(reply[0]!, key)
     return reply[0]! * (rules[index]!.rule.unit ?? 1)
   }
@@ -164,7 +165,7 @@ export class CountingStore implements RemoteStore {
       const units = some.flatMap((each) => each.units)
       const ages = some.map(({ ageMs }) => String(ageMs))
       const keys = some.map(() => ({ key }))
-      const reply = await this.#run('a', keys, units, ages).catch((error: unknown) => {
+      const reply = await this.#run('penalizeAgo', keys, units, ages).catch((error: unknown) => {
         throw from > 0 && error instanceof Outage ? new Outage(error.cause, true) : error
       })
       checkFault(reply[0]!, key)

@@ -20,11 +20,11 @@ interface Opinion {
 export function decideLog(call: CountingCall, values: readonly LogValue[]): number[] {
   const { op, costs, more } = call
   switch (op) {
-    case 'c':
-    case 't':
-    case 'p':
+    case 'check':
+    case 'try':
+    case 'peek':
       return decided(call, values)
-    case 'w':
+    case 'usage':
       return [values[Number(more[0]) - 1]!.usedInLast(costs[0]!)]
     default:
       return values.flatMap((value, i) => changed(call, value, i))
@@ -38,10 +38,10 @@ function decided({ op, costs }: CountingCall, values: readonly LogValue[]): numb
     const cost = costs[i]!
     const { verdict, waitMs } = opinions[i]!
     const isOver = verdict !== Verdict.ADMITTED
-    const isCounted = op === 'c' && isOver && value.rule.flags >= COUNTING_FLAG.COUNT_REFUSED
+    const isCounted = op === 'check' && isOver && value.rule.flags >= COUNTING_FLAG.COUNT_REFUSED
     let wait = waitMs
     let mark = -1
-    if (isOver ? isCounted && cost > 0 && cost <= value.limit : op !== 'p' && !isRefused && cost > 0) {
+    if (isOver ? isCounted && cost > 0 && cost <= value.limit : op !== 'peek' && !isRefused && cost > 0) {
       mark = value.charge(cost)
       // A refusal that counts must wait for its own charge, too.
       if (isOver && wait >= 0) wait = Math.max(wait, value.leavesMs(value.sum + cost - value.limit))
@@ -81,20 +81,20 @@ function changed({ op, costs, more }: CountingCall, value: LogValue, index: numb
     value.sum,
   ]
   switch (op) {
-    case 'n':
+    case 'penalize':
       return charged(value.charge(cost))
-    case 'a':
+    case 'penalizeAgo':
       return charged(cost === 0 ? NOTHING : value.charge(cost, Number(more[0])))
-    case 'r': {
+    case 'refund': {
       const { given, newest, ageMs } = value.refund(cost)
       return done(given, newest, ageMs)
     }
-    case 'g':
+    case 'giveBack':
       return done(mark === '' ? 0 : value.giveBack(Number(mark), Number(birth), cost))
-    case 'b':
+    case 'block':
       value.block(cost)
       return done(0)
-    case 'u':
+    case 'unblock':
       return done(value.unblock() ? 1 : 0)
     default:
       value.clear()

@@ -62,7 +62,7 @@ export class GroupEngine extends StrictEngine {
     for (const { key } of asked) this.#prepare(key)
     // A refusal because of a limit below the cost is charged in no member.
     const isAbove = asked.some((each) => this.#isAbove(each, this.unitLimits(limit)))
-    return super.ask(op === 'c' && isAbove ? 't' : op, asked, limit)
+    return super.ask(op === 'check' && isAbove ? 'try' : op, asked, limit)
   }
 
   override async change(

@@ -6,6 +6,7 @@ import {
   type Asked,
   type Asking,
   type Changing,
+  type Operation,
   type RemoteStore,
   type StoreCounters,
   takesNoMemory,
@@ -23,12 +24,17 @@ import {
   Restoring,
 } from '../restoring/restoring.js'
 import type { Script } from '../script.js'
-import { ADMITTED_FIELDS, ALL_ADMITTED, isFault, REFUSED_FIELDS, Verdict } from '../script-codes.js'
+import {
+  ADMITTED_FIELDS,
+  ALL_ADMITTED,
+  isFault,
+  OPERATION_LETTER,
+  REFUSED_FIELDS,
+  Verdict,
+} from '../script-codes.js'
 import { changedParts, checkFault, partOf, partWith, refusingOf } from '../script-reply.js'
 import { readAll } from '../take-back.js'
 import { type Together, TurnBatch, type Waiting } from './turn-batch.js'
-
-type Operation = Asking | Changing | 'w'
 
 /** What the arguments of a call begin with: the operation, the limits, and the time of a test. */
 type Head = readonly string[]
@@ -115,7 +121,7 @@ export class StrictEngine implements RemoteStore {
 
   ask(op: Asking, asked: readonly Asked[], limit?: CallLimit): Promise<RemoteDecision[]> {
     const limits = this.unitLimits(limit)
-    const together = { head: this.#headOf(op, limits), rules: this.#rules, limits, sentMs: this.nowMs() }
+    const together = { op, head: this.#headOf(op, limits), rules: this.#rules, limits, sentMs: this.nowMs() }
     if (asked.length === 1 && !this.#channel.connection.isCluster) {
       const kind = this.#time === undefined ? op : `${op}${this.#time()}`
       return this.#batch.add(kind, together, asked[0]!)
@@ -138,7 +144,7 @@ export class StrictEngine implements RemoteStore {
     const reply = await this.#call(head, [{ key, cost: 0 }], args, takesNoMemory(op))
     checkFault(reply[0]!, key)
     const parts = changedParts(units.length, reply)
-    const ageMs = op === 'a' ? Number(more[0]) : 0
+    const ageMs = op === 'penalizeAgo' ? Number(more[0]) : 0
     const times = { sentMs, receivedMs: this.nowMs() }
     this.noteChanged(op, { key, units, limits, parts, receipts: more, ageMs }, times)
     return parts.map(({ result }, i) => result * (this.#rules[i]!.rule.unit ?? 1))
@@ -147,7 +153,7 @@ export class StrictEngine implements RemoteStore {
   async usage(key: string, ms: number, index: number): Promise<number> {
     const costs = this.#rules.map(() => String(ms))
     this.#batch.flush()
-    const reply = await this.#call(this.#headOf('w'), [{ key, cost: 0 }], [...costs, String(index + 1)])
+    const reply = await this.#call(this.#headOf('usage'), [{ key, cost: 0 }], [...costs, String(index + 1)])
     checkFault(reply[0]!, key)
     return reply[0]! * (this.#rules[index]!.rule.unit ?? 1)
   }
@@ -198,7 +204,7 @@ export class StrictEngine implements RemoteStore {
   }
 
   /** Reads the decisions of a reply, one at each call. */
-  #reading({ head, rules, limits, sentMs }: Together, reply: readonly number[]) {
+  #reading({ op, rules, limits, sentMs }: Together, reply: readonly number[]) {
     const times = { sentMs, receivedMs: this.nowMs() }
     const areAdmitted = reply[0] === ALL_ADMITTED
     let next = areAdmitted ? 3 : 0
@@ -220,7 +226,7 @@ export class StrictEngine implements RemoteStore {
       const requested = { owner: this.#owner, key, cost, limits }
       const refusing = refusingOf(rules, cost, limits, parts)
       const decision = new RemoteDecision(requested, 'redis', parts, refusing)
-      this.noteDecided(head[0] as Asking, { key, cost, limits, free, parts }, times)
+      this.noteDecided(op, { key, cost, limits, free, parts }, times)
       return decision
     }
   }
@@ -234,7 +240,7 @@ export class StrictEngine implements RemoteStore {
     const units = lost.flatMap((each) => each.units.map(String))
     const ages = lost.map(({ ageMs }) => String(ageMs))
     const sentMs = this.nowMs()
-    const reply = await this.#call(this.#headOf('a'), asked, [...units, ...ages])
+    const reply = await this.#call(this.#headOf('penalizeAgo'), asked, [...units, ...ages])
     checkFault(reply[0]!, key)
     const parts = lost.map((_, at) => changedParts(this.#rules.length, reply, at))
     return { parts, times: { sentMs, receivedMs: this.nowMs() } }
@@ -277,7 +283,7 @@ export class StrictEngine implements RemoteStore {
     const known = isOwn ? this.#heads.get(op) : undefined
     if (known !== undefined) return known
     const all = this.#rules.map(({ rule }, i) => String(limits?.[i] ?? rule.limit))
-    const head = [op, ...all, ...(this.#time === undefined ? [] : [String(this.#time())])]
+    const head = [OPERATION_LETTER[op], ...all, ...(this.#time === undefined ? [] : [String(this.#time())])]
     if (isOwn) this.#heads.set(op, head)
     return head
   }

@@ -1,12 +1,13 @@
 import type { RemoteDecision } from '../../remote/remote-decision.js'
 import type { RemoteRule } from '../../remote/remote-rule.js'
-import type { Asked } from '../../remote/remote-store.js'
+import type { Asked, Asking } from '../../remote/remote-store.js'
 
 // Captured at load, so that fake timers of a test don't stop the batches.
 const { setImmediate } = globalThis
 
 /** Requests that one call of the script can decide. */
 export interface Together {
+  readonly op: Asking
   /** The operation and the limits as the script gets them. */
   readonly head: readonly string[]
   readonly rules: readonly RemoteRule[]

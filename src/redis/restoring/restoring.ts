@@ -109,7 +109,7 @@ export class Restoring {
       const birth = part.birth!
       const limit = limits?.[i] ?? rule.limit
       const isCounted =
-        part.receipt !== undefined || (op === 'c' && !free?.[i] && hasCounted(rule, part, cost, limit))
+        part.receipt !== undefined || (op === 'check' && !free?.[i] && hasCounted(rule, part, cost, limit))
       if (charges === undefined) {
         if (!isCounted) continue
         charges = this.#newKey(key)
@@ -132,20 +132,20 @@ export class Restoring {
 
   /** Notes a change. */
   changed(op: Changing, { key, units, limits, parts, receipts, ageMs }: Changed, times: CallTimes): void {
-    if (op === 'x') {
+    if (op === 'clear') {
       this.forget(key)
       return
     }
     const { rules } = this.#store
-    const isCharge = op === 'n' || op === 'a'
+    const isCharge = op === 'penalize' || op === 'penalizeAgo'
     let charges = this.#keys.get(key)
     for (const [i, { result, mark, birth, ms, left }] of parts.entries()) {
       const remote = rules[i]!
       const limit = limits?.[i] ?? remote.rule.limit
       const own = charges?.own[i]
-      if (op === 'r' && result > 0 && own !== undefined && isOfLife(own, birth))
+      if (op === 'refund' && result > 0 && own !== undefined && isOfLife(own, birth))
         own.refund({ units: result, newest: mark, ageMs: ms, left }, limit, times)
-      else if (op === 'g' && own !== undefined && receipts[2 * i] !== '') {
+      else if (op === 'giveBack' && own !== undefined && receipts[2 * i] !== '') {
         const [receipt, was] = [Number(receipts[2 * i]), Number(receipts[2 * i + 1])]
         // A value that is lost gives nothing back, but what was given back is not sent again.
         const isLost = lifeOf(birth) !== lifeOf(was) && own.birth !== undefined && own.birth === was

@@ -109,13 +109,15 @@ async function refuse(
   const { cost, limits: own } = decision.requested
   const counts = rules.map(
     ({ rule }, i) =>
-      op === 'c' && !free?.[i] && hasCounted(rule, decision.parts[i]!, cost, own?.[i] ?? rule.limit),
+      op === 'check' && !free?.[i] && hasCounted(rule, decision.parts[i]!, cost, own?.[i] ?? rule.limit),
   )
   const work: Promise<unknown>[] = [giveBack(shards, rules, said.slice(0, -1), counts)]
   if (counts.includes(true)) {
     const { key, limits } = decision.requested
     const units = unitsIn(rules, decision).map((own, i) => (counts[i] ? own : 0))
-    work.push(...later.map((shard) => storeOf(shard).change('n', key, units, [], limits).catch(ignore)))
+    work.push(
+      ...later.map((shard) => storeOf(shard).change('penalize', key, units, [], limits).catch(ignore)),
+    )
   }
   await Promise.all(work)
 }
@@ -134,7 +136,7 @@ async function giveBack(
       const shard = shards.find(({ id }) => id === place)!
       if (receipts.every((receipt) => receipt === undefined)) return
       const more = receipts.flatMap((receipt) => receipt?.map(String) ?? NO_RECEIPT)
-      await storeOf(shard).change('g', key, unitsIn(rules, decision), more, limits).catch(ignore)
+      await storeOf(shard).change('giveBack', key, unitsIn(rules, decision), more, limits).catch(ignore)
     }),
   )
 }

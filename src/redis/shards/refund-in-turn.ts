@@ -20,7 +20,7 @@ export async function refundInTurn(
 ): Promise<number[]> {
   const [first, ...later] = shards.map(storeOf) as [RemoteStore, ...RemoteStore[]]
   const had = await Promise.all(later.map((store) => usedAt(store, rules, key, withoutGranule)))
-  const given = await first.change('r', key, units)
+  const given = await first.change('refund', key, units)
   try {
     const left = await usedAt(first, rules, key, ({ rule }) => rule.windowMs)
     await Promise.all(
@@ -28,7 +28,7 @@ export async function refundInTurn(
         const less = rules.map(({ rule: { unit = 1 } }, i) =>
           Math.max(0, Math.min(given[i]!, had[s]![i]! - left[i]!) / unit),
         )
-        if (less.some((own) => own > 0)) await store.change('r', key, less)
+        if (less.some((own) => own > 0)) await store.change('refund', key, less)
       }),
     )
   } catch (error) {

@@ -117,10 +117,11 @@ export class ShardedStore implements RemoteStore {
     more: readonly string[] = [],
     limits?: readonly (number | undefined)[],
   ): Promise<number[]> {
-    if (op === 'g') return this.#giveBack(key, units, more, limits)
+    if (op === 'giveBack') return this.#giveBack(key, units, more, limits)
     const shards = this.#find(key)
-    if (op === 'a' && shards.some(({ opened }) => opened.isDown())) throw new Outage(undefined, false)
-    if (op === 'r' && shards.length > 1) return refundInTurn(shards, this.#rules, key, units)
+    if (op === 'penalizeAgo' && shards.some(({ opened }) => opened.isDown()))
+      throw new Outage(undefined, false)
+    if (op === 'refund' && shards.length > 1) return refundInTurn(shards, this.#rules, key, units)
     return mostOf(units, await everywhere(shards, (store) => store.change(op, key, units, more, limits)))
   }
 
@@ -204,7 +205,7 @@ export class ShardedStore implements RemoteStore {
 
   /** What the shards say of each request about keys that they have. */
   async #askAt(shards: readonly Shard[], requests: Requests): Promise<PlacedDecision[][]> {
-    if (shards.length === 1 || requests.op === 'p') return askAtOnce(shards, requests)
+    if (shards.length === 1 || requests.op === 'peek') return askAtOnce(shards, requests)
     return this.#calls.run((call) => chargeInTurn(shards, requests, call))
   }
 
@@ -221,7 +222,7 @@ export class ShardedStore implements RemoteStore {
     const receiptsOf = new Map(calls.map(([shard, receipts]) => [storeOf(shard), receipts]))
     const given = await everywhere(
       calls.map(([shard]) => shard),
-      (store) => store.change('g', key, units, receiptsOf.get(store)!, limits),
+      (store) => store.change('giveBack', key, units, receiptsOf.get(store)!, limits),
     )
     return mostOf(units, given)
   }

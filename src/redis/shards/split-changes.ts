@@ -10,15 +10,18 @@ type ChangePart = (part: number, units: readonly number[]) => Promise<number[]>
  * @returns the sum of the answers
  */
 export async function changeParts(
-  op: Exclude<Changing, 'g'>,
+  op: Exclude<Changing, 'giveBack'>,
   parts: number,
   units: readonly number[],
   rules: readonly RemoteRule[],
   change: ChangePart,
 ): Promise<number[]> {
-  if (op === 'r') return refund(parts, units, rules, change)
-  const shares = op === 'n' || op === 'a' ? spread(parts, units) : Array.from({ length: parts }, () => units)
-  const charges = op === 'n' || op === 'a'
+  if (op === 'refund') return refund(parts, units, rules, change)
+  const shares =
+    op === 'penalize' || op === 'penalizeAgo'
+      ? spread(parts, units)
+      : Array.from({ length: parts }, () => units)
+  const charges = op === 'penalize' || op === 'penalizeAgo'
   const changed = shares.flatMap((share, part) =>
     charges && share.every((own) => own === 0) ? [] : [change(part, share)],
   )

@@ -100,7 +100,7 @@ export class SplitStore implements RemoteStore {
     const parts = this.#plan.partsOf(key)
     if (parts === 1) return this.#store.change(op, partKey(key, undefined), units, more, limits)
     const own = this.#shares(parts, limits)
-    if (op === 'g') {
+    if (op === 'giveBack') {
       const [place] = argumentsByPlace(unpackReceipts(more))
       if (place === undefined) return units.map(() => 0)
       return this.#store.change(op, partKey(key, place[0]), units, place[1], own)
@@ -135,7 +135,7 @@ export class SplitStore implements RemoteStore {
       if (call.isSettled) break
       try {
         // A refusal counts once, at the part that is asked last.
-        const own = op === 'c' && part === first && this.#countsRefused ? 't' : op
+        const own = op === 'check' && part === first && this.#countsRefused ? 'try' : op
         const decision = await this.#askPart(own, asked, part, limits, shares)
         if (decision.allowed && call.isSettled) await this.#giveBack(decision)
         if (decision.allowed) return decision
@@ -175,7 +175,7 @@ export class SplitStore implements RemoteStore {
     const units = this.rules.map((_, i) => Math.ceil(cost / this.#unit(i)))
     const receipts = parts.flatMap(({ receipt }) => receipt?.map(String) ?? ['', ''])
     try {
-      await this.change('g', key, units, receipts, limits)
+      await this.change('giveBack', key, units, receipts, limits)
     } catch (error) {
       if (!(error instanceof Outage || error instanceof MillraceError)) throw error
     }
