@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # Runs some tests on arm64, emulated by QEMU: V8's code for that processor, with real threads.
 #
-#     npm run test:arm64                        all parts: smoke, litmus, and ten minutes of stress
-#     npm run test:arm64 -- smoke               short tests that start no processes
-#     npm run test:arm64 -- litmus --seconds 5  counts reordered accesses of two threads
-#     npm run test:arm64 -- stress --minutes 1  threads on one limiter through rollovers of a millisecond
+#     npm run dev -- test:arm64                        all parts: smoke, litmus, and ten minutes of stress
+#     npm run dev -- test:arm64 smoke               short tests that start no processes
+#     npm run dev -- test:arm64 litmus --seconds 5  counts reordered accesses of two threads
+#     npm run dev -- test:arm64 stress --minutes 1  threads on one limiter through rollovers of a millisecond
 #
 # It needs Debian or a derivative with the package qemu-user-static, and npm. It downloads Node for arm64 from
 # npm, in the version that runs here, and its libraries from Debian, once, into .cache/arm64. It does not

@@ -1,6 +1,6 @@
-// Generates dist/ from esm/: the same files as CommonJS, and per entry of the package an ES module that
-// re-exports its names. Node.js loads dist/ with `import` and with `require`, so a process has one copy of
-// the package's state. Bundlers use esm/, which supports tree shaking.
+// Generates dist/ from esm/: the same files as CommonJS, and per entry of the package (`entries.mjs`) a CommonJS
+// and an ES module that re-export its names. Node.js loads dist/ with `import` and with `require`, so a process has
+// one copy of the package's state. Bundlers use esm/, which supports tree shaking.
 //
 // An optional peer dependency that is missing is a MillraceError. Node.js 20 ends the process if a CommonJS module
 // throws while `import` loads it, although the error is caught. So the ES modules of entries that need a peer load
@@ -9,9 +9,10 @@
 // Imports become constants, `const { read } = require('./words.js')`. tsc would emit `(0,
 // words_js_1.read)(...)` at each use, which makes decisions slower.
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { basename, dirname, join, posix } from 'node:path'
+import { dirname, join, posix } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parse } from 'acorn'
+import { ENTRIES } from './entries.mjs'
 import { foldConstants } from './fold-constants.mjs'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
@@ -21,34 +22,29 @@ const META_URL = /\bimport\.meta\.url\b/g
 /** Writes dist/ of a package folder, which already has the declarations from tsc. */
 export function writeCommonJS(folder) {
   const [from, to] = [join(folder, 'esm'), join(folder, 'dist')]
-  const files = readdirSync(from, { recursive: true, encoding: 'utf8' }).filter((file) =>
-    file.endsWith('.js'),
+  const files = readdirSync(from, { recursive: true, encoding: 'utf8' }).filter(
+    (file) => file.endsWith('.js') && !/^entries\b/.test(file),
   )
   const codes = new Map(files.map((file) => [file, readFileSync(join(from, file), 'utf8')]))
   const peers = peersOf(folder)
-  for (const [file, code] of foldConstants(codes)) {
-    mkdirSync(dirname(join(to, file)), { recursive: true })
-    writeFileSync(join(to, file), toCommonJS(code, file, peers))
-  }
-  writeFileSync(join(to, 'package.json'), '{ "type": "commonjs" }\n')
-  for (const entry of entriesOf(folder)) {
-    const names = exportedNames(readFileSync(join(from, `${entry}.js`), 'utf8'))
-    const [module, types] = wrappersOf(
-      names,
-      `./${basename(entry)}.js`,
-      needsPeer(`${entry}.js`, codes, peers),
-    )
-    writeFileSync(join(to, `${entry}.mjs`), module)
-    writeFileSync(join(to, `${entry}.d.mts`), types)
+  for (const [file, code] of foldConstants(codes)) write(to, file, toCommonJS(code, file, peers))
+  write(to, 'package.json', '{ "type": "commonjs" }\n')
+  writeWrappers(to, 'index', './index.js', exportedNames(codes.get('index.js')), false)
+  for (const [subpath, source] of Object.entries(ENTRIES)) {
+    const entry = `entries/${subpath}`
+    const names = exportedNames(codes.get(`${source}.js`))
+    const file = `${posix.relative(dirname(entry), source)}.js`
+    const all = reexported(names, file)
+    write(from, `${entry}.js`, all)
+    write(to, `${entry}.js`, toCommonJS(`export { ${names.join(', ')} } from '${file}'\n`, `${entry}.js`))
+    write(to, `${entry}.d.ts`, all)
+    writeWrappers(to, entry, file, names, needsPeer(`${source}.js`, codes, peers))
   }
 }
 
-/** The files that the package exports, without their extension: `index`, `http/express`. */
-export function entriesOf(folder) {
-  const { exports } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'))
-  return Object.values(exports).flatMap(({ module }) =>
-    module === undefined ? [] : [module.slice('./esm/'.length, -'.js'.length)],
-  )
+function write(folder, file, text) {
+  mkdirSync(dirname(join(folder, file)), { recursive: true })
+  writeFileSync(join(folder, file), text)
 }
 
 function peersOf(folder) {
@@ -67,8 +63,8 @@ function needsPeer(file, codes, peers, seen = new Set()) {
   )
 }
 
-/** An ES module, and its types, with the names that a CommonJS file exports. */
-function wrappersOf(names, file, byRequire) {
+/** Writes an ES module, and its types, with the names that a CommonJS file exports. */
+function writeWrappers(folder, entry, file, names, byRequire) {
   const others = names.filter((name) => name !== 'default')
   const all = byRequire
     ? `import { createRequire } from 'node:module'\nconst all = createRequire(import.meta.url)('${file}')\n`
@@ -76,9 +72,15 @@ function wrappersOf(names, file, byRequire) {
   const named = byRequire
     ? `${all}export const { ${others.join(', ')} } = all\n`
     : `export { ${others.join(', ')} } from '${file}'\n`
-  if (others.length === names.length) return [named, `export * from '${file}'\n`]
   const whole = `${byRequire ? '' : all}export default all.default\n`
-  return [named + whole, `export * from '${file}'\nexport { default } from '${file}'\n`]
+  write(folder, `${entry}.mjs`, others.length === names.length ? named : named + whole)
+  write(folder, `${entry}.d.mts`, reexported(names, file))
+}
+
+/** A module that exports all that a file does, also a default. */
+function reexported(names, file) {
+  const others = `export * from '${file}'\n`
+  return names.includes('default') ? `${others}export { default } from '${file}'\n` : others
 }
 
 /** Converts an ES module emitted by tsc. @throws Error for syntax that src/ does not use */

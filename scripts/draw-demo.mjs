@@ -1,4 +1,4 @@
-// Runs the demo and draws its output as docs/demo.svg: `npm run demo:picture`, after a build.
+// Runs the demo and draws its output as docs/demo.svg: `npm run dev -- demo:picture`, after a build.
 import { execFile } from 'node:child_process'
 import { writeFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'

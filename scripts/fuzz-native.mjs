@@ -1,4 +1,4 @@
-// npm run fuzz:native -- --minutes 10 --seed 1: random calls of the addon (test/native/fuzz/), built with
+// npm run dev -- fuzz:native --minutes 10 --seed 1: random calls of the addon (test/native/fuzz/), built with
 // AddressSanitizer and UBSan. Fails on any report of a sanitizer and on any complaint of the test.
 import { spawn } from 'node:child_process'
 import { buildAddon, emptyFolder, environmentFor, reportsIn, root } from './sanitizers.mjs'

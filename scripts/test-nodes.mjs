@@ -1,4 +1,4 @@
-// npm run test:nodes: runs the quick tests on every supported Node. `-- 22 24` selects versions, `-- 22
+// npm run dev -- test:nodes: runs the quick tests on every supported Node. `-- 22 24` selects versions, `-- 22
 // memory` also selects files by their path, and `-- --one` selects one other version, which changes daily.
 // Each version is downloaded from npm once, into .cache/nodes/. The last line is `N passed, N failed, N
 // skipped`, which scripts can parse.

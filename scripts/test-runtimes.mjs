@@ -1,4 +1,4 @@
-// `npm run test:runtimes`: runs test/runtimes/program.mjs on Node.js, Bun and Deno, in a project with the
+// `npm run dev -- test:runtimes`: runs test/runtimes/program.mjs on Node.js, Bun and Deno, in a project with the
 // packed package and the runtimes installed from npm. Linux on x64 only.
 import { spawnSync } from 'node:child_process'
 import { cpSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'

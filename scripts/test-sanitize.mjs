@@ -1,4 +1,4 @@
-// npm run test:sanitize: runs the C++ protocol and the addon under ThreadSanitizer, AddressSanitizer and
+// npm run dev -- test:sanitize: runs the C++ protocol and the addon under ThreadSanitizer, AddressSanitizer and
 // UBSan (of GCC, on Linux); `-- --whole` runs more of it. Passes if no sanitizer reports anything, and if each reports the faults that are
 // made for it.
 //

@@ -3,11 +3,14 @@ interface CommonJS {
   writeCommonJS(folder: string): void
   /** Converts one file of esm/ to what stands in dist/. */
   toCommonJS(code: string, file: string): string
-  /** The files that a package exports, without their extension. */
-  entriesOf(folder: string): string[]
 }
 
 /** The step of the build that makes dist/ from esm/. */
-export const { writeCommonJS, toCommonJS, entriesOf }: CommonJS = await import(
+export const { writeCommonJS, toCommonJS }: CommonJS = await import(
   new URL('../../scripts/commonjs.mjs', import.meta.url).href
+)
+
+/** The subpaths of the package, and the file of src/ that each is, without its ending. */
+export const { ENTRIES }: { ENTRIES: Readonly<Record<string, string>> } = await import(
+  new URL('../../scripts/entries.mjs', import.meta.url).href
 )

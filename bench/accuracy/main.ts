@@ -1,4 +1,4 @@
-/** `npm run accuracy:page`: writes the tables of docs/algorithms.md and docs/accuracy.svg. */
+/** `npm run dev -- accuracy:page`: writes the tables of docs/algorithms.md and docs/accuracy.svg. */
 import { readFile, writeFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { renderChart } from './chart.js'

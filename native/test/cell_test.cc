@@ -1,4 +1,4 @@
-// Tests of the C++ protocol without Node, on ordinary memory and with real threads. `npm run test:native`
+// Tests of the C++ protocol without Node, on ordinary memory and with real threads. `npm run dev -- test:native`
 // builds and runs them. test/native/ tests that C++ and TypeScript agree.
 #include <array>
 #include <functional>

@@ -1,4 +1,4 @@
-// An addon with faults that the sanitizers have to report in Node. `npm run test:sanitize` builds it like the
+// An addon with faults that the sanitizers have to report in Node. `npm run dev -- test:sanitize` builds it like the
 // real addon.
 #include <node_api.h>
 

@@ -1,4 +1,4 @@
-// Faults that the sanitizers have to report. `npm run test:sanitize` enables one at a time by -D; without -D
+// Faults that the sanitizers have to report. `npm run dev -- test:sanitize` enables one at a time by -D; without -D
 // there is none. Included before the headers that the faults change.
 #pragma once
 

@@ -1,4 +1,4 @@
-// `npm run litmus`: counts how often two threads observe an outcome that no interleaving of their programs
+// `npm run dev -- litmus`: counts how often two threads observe an outcome that no interleaving of their programs
 // produces. It shows which plain accesses a real or emulated machine reorders, and that it reorders no atomic
 // ones.
 import { parseArgs } from 'node:util'

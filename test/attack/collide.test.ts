@@ -1,5 +1,5 @@
 // run: also-full
-// The quick version of `npm run attack -- --part collide`.
+// The quick version of `npm run dev -- attack --part collide`.
 import { createLimiter } from 'millrace'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'

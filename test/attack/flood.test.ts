@@ -1,5 +1,5 @@
 // run: full
-// The quick version of `npm run attack -- --part flood`.
+// The quick version of `npm run dev -- attack --part flood`.
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { setsFor, WAYS_PER_SET } from '#millrace/memory/layout.js'

@@ -1,5 +1,5 @@
 /**
- * `npm run attack`: runs all attacks in full and prints their figures. `-- --part flood` (or collide,
+ * `npm run dev -- attack`: runs all attacks in full and prints their figures. `-- --part flood` (or collide,
  * overrun) runs one. `--seed` repeats a run, except for times, memory and the limiter that draws its own hash
  * seed.
  */

@@ -178,7 +178,7 @@ test('an algorithm that admits more than it may is an error', () => {
   assert.throws(() => checkMost(small, RULE, 121), 'It may admit 120')
 })
 
-test('docs/algorithms.md and its chart have the present figures: `npm run accuracy:page` writes them', () => {
+test('docs/algorithms.md and its chart have the present figures: `npm run dev -- accuracy:page` writes them', () => {
   const page = readText('docs/algorithms.md')
   assert.ok(page.includes(renderTables(results)))
   assert.is(withTables(page, results), page)

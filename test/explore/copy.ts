@@ -109,12 +109,14 @@ function watchingCarries(built: Built): Built {
 }
 
 /**
- * The path of a built file, in whatever folder it is.
+ * The path of a built file, in any folder but that of the entries, which only lead to others.
  * @throws Error if none or several have this name
  */
 function builtFile(folder: string, name: string): string {
   const paths = readdirSync(folder, { recursive: true, encoding: 'utf8' })
-  const found = paths.filter((path) => `/${path.replaceAll(sep, '/')}`.endsWith(`/${name}.js`))
+  const found = paths.filter(
+    (path) => `/${path.replaceAll(sep, '/')}`.endsWith(`/${name}.js`) && !/^entries\b/.test(path),
+  )
   if (found.length !== 1) throw new Error(`${name} names ${found.length} built files: ${found.join(', ')}`)
   return join(folder, found[0]!)
 }

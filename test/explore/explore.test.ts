@@ -1,6 +1,6 @@
 // run: typescript, first, also-full
 // A few scenarios with one preemption. The full size runs a fifth of all each day, also with a death, and the small
-// ones with any number of preemptions. `npm run explore` allows more preemptions. Then random schedules on full-size
+// ones with any number of preemptions. `npm run dev -- explore` allows more preemptions. Then random schedules on full-size
 // shapes.
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'

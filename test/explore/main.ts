@@ -1,4 +1,4 @@
-// Explores the built code. `npm run explore` runs all scenarios, `npm run explore -- NAME` those whose names
+// Explores the built code. `npm run dev -- explore` runs all scenarios, `npm run dev -- explore NAME` those whose names
 // match.
 import { randomInt } from 'node:crypto'
 import { parseArgs } from 'node:util'
@@ -11,7 +11,7 @@ import { explain, Schedule, shrink } from './schedule.js'
 import { type Found, search } from './search.js'
 import { walk } from './walk.js'
 
-const USAGE = `npm run explore -- [NAME] [options]
+const USAGE = `npm run dev -- explore [NAME] [options]
 
   NAME               only the scenarios whose names match this regular expression
   --preemptions N    how often a schedule may preempt a thread in the middle of an operation (3; small
@@ -88,7 +88,7 @@ function exploreOne(built: Built, name: string, place: string): Found {
   )
   if (found.wrong !== undefined) {
     const least = shrink(built, scenario, found.schedule!, found.wrong)
-    console.log(`      ${found.wrong}\n      npm run explore -- '${name}' --schedule '${least}'`)
+    console.log(`      ${found.wrong}\n      npm run dev -- explore '${name}' --schedule '${least}'`)
   }
   return found
 }

@@ -1,6 +1,6 @@
 // run: also-full
 // `readInOrder` and the plain reads of a decision rely on this: no compiler moves a read across an atomic
-// operation. This is a short run of `npm run litmus` with a fixed number of rounds, so that a busy machine
+// operation. This is a short run of `npm run dev -- litmus` with a fixed number of rounds, so that a busy machine
 // does not lengthen it.
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'

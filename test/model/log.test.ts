@@ -1,5 +1,5 @@
 // run: typescript, first, full
-// Scenarios of the model of the sliding log, a fifth of them each day; `npm run model`
+// Scenarios of the model of the sliding log, a fifth of them each day; `npm run dev -- model`
 // runs all of them.
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'

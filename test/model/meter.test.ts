@@ -1,6 +1,6 @@
 // run: typescript, first, also-full
 // Small scenarios of the model of fixed windows and token buckets. The full size runs a fifth of those that take
-// seconds each day; `npm run model` runs all of them.
+// seconds each day; `npm run dev -- model` runs all of them.
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { shareOfToday, sized } from '../size.js'
@@ -44,7 +44,7 @@ const QUICK = [
     'penalties',
   ]),
 ]
-/** This scenario takes two minutes: `npm run model` runs it. */
+/** This scenario takes two minutes: `npm run dev -- model` runs it. */
 const LARGE = ['token bucket: three threads, long gaps']
 const FULL = Object.keys(meterScenarios).filter((name) => !LARGE.includes(name))
 

@@ -1,6 +1,6 @@
 // run: typescript, first, also-full
 // Small scenarios of the protocol's model. The full size runs a fifth of those that take seconds each day;
-// `npm run model` runs all of them (two hours).
+// `npm run dev -- model` runs all of them (two hours).
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { shareOfToday, sized } from '../size.js'
@@ -94,7 +94,7 @@ for (const name of sized({ quick: QUICK, full: shareOfToday(FULL) })) {
 }
 
 /**
- * These mistakes need millions of states: `npm run model -- --broken` finds them, and `test/mutants/` has
+ * These mistakes need millions of states: `npm run dev -- model --broken` finds them, and `test/mutants/` has
  * them in the built code.
  */
 const LONG = [

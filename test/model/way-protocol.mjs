@@ -1,9 +1,9 @@
 #!/usr/bin/env node
 // Explores every interleaving of the protocol, and of those of sliding logs, fixed windows and token buckets:
 //
-//   npm run model                         every scenario as designed: each must hold (two hours)
-//   npm run model -- --broken             each rule left out, in a scenario that must fail (eight minutes)
-//   npm run model -- NAME [MISTAKE]       one scenario; a failure prints its schedule
+//   npm run dev -- model                         every scenario as designed: each must hold (two hours)
+//   npm run dev -- model --broken             each rule left out, in a scenario that must fail (eight minutes)
+//   npm run dev -- model NAME [MISTAKE]       one scenario; a failure prints its schedule
 import { explore } from './explorer.mjs'
 import { explore as exploreLog } from './log.mjs'
 import { logMistakes, logScenarios } from './log-scenarios.mjs'

@@ -1,9 +1,9 @@
-// npm run parity: random operations on two arenas, one by TypeScript and one by the addon.
+// npm run dev -- parity: random operations on two arenas, one by TypeScript and one by the addon.
 import { readFlags } from '../long-runs/flags.js'
 import { inCommas, progressOn } from '../long-runs/progress.js'
 import { runParity, summaryOf } from './parity.js'
 
-const { operations, seed } = readFlags('npm run parity -- [options]', {
+const { operations, seed } = readFlags('npm run dev -- parity [options]', {
   operations: { fallback: 10_000_000, least: 1_000, most: 1e12, help: 'operations on each side' },
   seed: { fallback: 1, least: 0, most: 2 ** 31 - 1, help: 'what is played' },
 })

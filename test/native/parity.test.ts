@@ -1,4 +1,4 @@
-// TypeScript and the addon give equal answers and leave equal memory. `npm run parity` runs ten million
+// TypeScript and the addon give equal answers and leave equal memory. `npm run dev -- parity` runs ten million
 // operations.
 import { test as always } from 'uvu'
 import * as assert from 'uvu/assert'

@@ -12,13 +12,6 @@ test('every test that docs/explanation/guarantees.md names exists', () => {
   for (const file of named) assert.ok(existsSync(join(root, file)), file)
 })
 
-test('every command that docs/explanation/guarantees.md names exists', () => {
-  const { scripts } = JSON.parse(readText('package.json')) as { scripts: Record<string, string> }
-  const named = new Set([...text.matchAll(/`npm (?:run )?([\w:-]+)/g)].map(([, script]) => script!))
-  assert.ok(named.size > 7)
-  for (const script of named) assert.ok(script in scripts, script)
-})
-
 test('every guarantee names a test that holds it', () => {
   const guarantees = text.split(/^## /m).filter((section) => /^\d/.test(section))
   assert.is(guarantees.length, 12)

@@ -59,10 +59,24 @@ test('the installed command runs, and knows its version', async () => {
   }
 })
 
-test('what the package does not export is out of reach', async () => {
-  const script = "await import('millrace/dist/limiter.js').catch((error) => console.log(error.code))"
+test('what the package does not export is out of reach, by import and by require', async () => {
+  const files = ['dist/index.js', 'dist/entries/express.js', 'esm/core/errors.js']
+  // A file beside those of entries, entries by other spellings, and a way out of their folder.
+  const others = ['config/deadline', 'http/express', 'express.js', 'express.d', 'entries/express']
+  const script = `
+    import { createRequire } from 'node:module'
+    const require = createRequire(import.meta.url)
+    const codes = []
+    for (const path of ${JSON.stringify([...files, ...others])}) {
+      await import('millrace/' + path).catch(({ code }) => codes.push(code))
+      try { require('millrace/' + path) } catch ({ code }) { codes.push(code) }
+    }
+    console.log(JSON.stringify(codes))`
   const { out } = await runNode(['--input-type=module', '-e', script], project.folder)
-  assert.is(out, 'ERR_PACKAGE_PATH_NOT_EXPORTED\n')
+  assert.equal(JSON.parse(out), [
+    ...files.flatMap(() => ['ERR_PACKAGE_PATH_NOT_EXPORTED', 'ERR_PACKAGE_PATH_NOT_EXPORTED']),
+    ...others.flatMap(() => ['ERR_MODULE_NOT_FOUND', 'MODULE_NOT_FOUND']),
+  ])
 })
 
 test('to install it runs no script and compiles nothing', () => {

@@ -3,14 +3,15 @@ import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import { ENTRIES } from '../commonjs.js'
 import { makeProject, runNode } from './project.js'
 import { readText } from './root.js'
 
 const project = await makeProject()
 test.after(() => rmSync(project.folder, { recursive: true }))
 
-const { exports, peerDependencies } = JSON.parse(readText('package.json'))
-const SUBPATHS = Object.keys(exports).filter((subpath) => subpath !== './package.json')
+const { peerDependencies } = JSON.parse(readText('package.json'))
+const SUBPATHS = ['.', ...Object.keys(ENTRIES).map((name) => `./${name}`)]
 /** The subpaths that load a peer. All others are handed what they work with. */
 const NEEDS: Readonly<Record<string, string>> = {
   './nest': '@nestjs/common',

@@ -1,4 +1,4 @@
-// `npm run soak -- --minutes 60`: full load from two threads, with checks that all counts match.
+// `npm run dev -- soak --minutes 60`: full load from two threads, with checks that all counts match.
 import { parseArgs } from 'node:util'
 import { progressOn } from '../long-runs/progress.js'
 import { progressLine, report } from './report.js'

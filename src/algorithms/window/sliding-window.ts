@@ -77,7 +77,7 @@
  *
  * **A dead thread** leaves at most one charge that is not admitted. It expires with its bucket.
  *
- * `npm run model -- --broken` leaves these rules out one at a time, and prints an interleaving that breaks
+ * `npm run dev -- model --broken` leaves these rules out one at a time, and prints an interleaving that breaks
  * the promise.
  */
 import type { Reading } from '../../core/reading.js'

@@ -39,7 +39,7 @@
  * **Epochs have 8 bits.** A thread that stops inside one decision for exactly 256 changes of the epoch, and
  * finds the same meter, can't notice it.
  *
- * `npm run model -- --broken` leaves these rules out one at a time, and prints an interleaving that breaks the
+ * `npm run dev -- model --broken` leaves these rules out one at a time, and prints an interleaving that breaks the
  * promise.
  */
 

@@ -3,7 +3,7 @@ import { readFlags } from '../../long-runs/flags.js'
 import { inCommas, progressOn } from '../../long-runs/progress.js'
 import { Fuzz, summaryOf } from './fuzz.js'
 
-const { minutes, seconds, seed } = readFlags('npm run fuzz:native -- [options]', {
+const { minutes, seconds, seed } = readFlags('npm run dev -- fuzz:native [options]', {
   minutes: { fallback: 10, least: 0, most: 1e4, help: 'how long' },
   seconds: { fallback: 0, least: 0, most: 1e4, help: 'in addition to the minutes' },
   seed: {

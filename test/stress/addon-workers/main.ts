@@ -1,4 +1,4 @@
-// npm run stress:addon-workers: starts and ends threads that load the addon. `--node` sets the Node.js
+// npm run dev -- stress:addon-workers: starts and ends threads that load the addon. `--node` sets the Node.js
 // binary.
 import { parseArgs } from 'node:util'
 import { readFlag } from '../../long-runs/flags.js'

@@ -1,10 +1,10 @@
-// npm run stress:changes: threads decide while others change the window and the limit. Every window is judged.
+// npm run dev -- stress:changes: threads decide while others change the window and the limit. Every window is judged.
 import { readFlags } from '../../long-runs/flags.js'
 import { progressOn } from '../../long-runs/progress.js'
 import { runAll } from './all.js'
 import { isSound, summaryOf } from './findings.js'
 
-const run = readFlags('npm run stress:changes -- [options]', {
+const run = readFlags('npm run dev -- stress:changes [options]', {
   rounds: { fallback: 100, least: 1, most: 1e6, help: 'limiters of each kind, each with 55 windows or more' },
   threads: { fallback: 3, least: 2, most: 8, help: 'threads on each limiter' },
   seed: {

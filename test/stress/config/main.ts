@@ -1,9 +1,9 @@
-// npm run stress:config: processes that write to one LMDB file are killed at any moment and restarted.
+// npm run dev -- stress:config: processes that write to one LMDB file are killed at any moment and restarted.
 import { readFlags } from '../../long-runs/flags.js'
 import { progressOn } from '../../long-runs/progress.js'
 import { Run, summaryOf } from './run.js'
 
-const { kills, seed } = readFlags('npm run stress:config -- [options]', {
+const { kills, seed } = readFlags('npm run dev -- stress:config [options]', {
   kills: { fallback: 500, least: 1, most: 100_000, help: 'how many times a writer is killed' },
   seed: {
     fallback: 1,

@@ -1,9 +1,9 @@
-// npm run stress:deaths: threads die at any point of a decision or an insertion while others go on deciding.
+// npm run dev -- stress:deaths: threads die at any point of a decision or an insertion while others go on deciding.
 import { readFlags } from '../../long-runs/flags.js'
 import { inCommas, progressOn } from '../../long-runs/progress.js'
 import { countOf, linesOf, runDeaths, summaryOf } from './all.js'
 
-const { deaths, seed } = readFlags('npm run stress:deaths -- [options]', {
+const { deaths, seed } = readFlags('npm run dev -- stress:deaths [options]', {
   deaths: { fallback: 2_000, least: 1, most: 1e6, help: 'number of threads that die' },
   seed: {
     fallback: 1,

@@ -1,10 +1,10 @@
-// npm run stress: threads decide on one limiter at full speed. An exact log judges every admission, and every
+// npm run dev -- stress: threads decide on one limiter at full speed. An exact log judges every admission, and every
 // refusal without overlapping operations.
 import { readFlags } from '../../long-runs/flags.js'
 import { inCommas, progressOn } from '../../long-runs/progress.js'
 import { runAll, summaryOf } from './all.js'
 
-const run = readFlags('npm run stress -- [options]', {
+const run = readFlags('npm run dev -- stress [options]', {
   decisions: { fallback: 1_000_000_000, least: 1_000, most: 1e12, help: 'decisions in all' },
   threads: { fallback: 4, least: 2, most: 8, help: 'threads on each limiter' },
   seed: {

@@ -1,9 +1,9 @@
-// npm run stress:pool: threads of a pool die under constant load.
+// npm run dev -- stress:pool: threads of a pool die under constant load.
 import { readFlags } from '../../long-runs/flags.js'
 import { inCommas, progressOn } from '../../long-runs/progress.js'
 import { countOf, linesOf, runDeaths, summaryOf } from './all.js'
 
-const { deaths, seed } = readFlags('npm run stress:pool -- [options]', {
+const { deaths, seed } = readFlags('npm run dev -- stress:pool [options]', {
   deaths: { fallback: 1_000, least: 1, most: 1e6, help: 'number of threads that die' },
   seed: {
     fallback: 1,

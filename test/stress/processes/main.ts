@@ -1,9 +1,9 @@
-// npm run stress:processes: processes that share a file are killed at any moment and restarted.
+// npm run dev -- stress:processes: processes that share a file are killed at any moment and restarted.
 import { readFlags } from '../../long-runs/flags.js'
 import { progressOn } from '../../long-runs/progress.js'
 import { Run, summaryOf } from './run.js'
 
-const { seconds, seed } = readFlags('npm run stress:processes -- [options]', {
+const { seconds, seed } = readFlags('npm run dev -- stress:processes [options]', {
   seconds: { fallback: 60, least: 1, most: 3_600, help: 'how long' },
   seed: {
     fallback: 1,

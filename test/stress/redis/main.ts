@@ -1,4 +1,4 @@
-// npm run stress:redis: limiters on a Redis server of its own, in real time or in a test's time.
+// npm run dev -- stress:redis: limiters on a Redis server of its own, in real time or in a test's time.
 import { Redis } from 'ioredis'
 import { readFlags } from '../../long-runs/flags.js'
 import { inCommas, progressOn } from '../../long-runs/progress.js'
@@ -9,7 +9,7 @@ import { runStress, summaryOf } from './run.js'
 
 const MINUTE_S = 60
 
-const flags = readFlags('npm run stress:redis -- [options]', {
+const flags = readFlags('npm run dev -- stress:redis [options]', {
   minutes: { fallback: 0, least: 0, most: 1_440, help: 'how long four processes use up limits in real time' },
   operations: { fallback: 0, least: 0, most: 1e9, help: "random operations in a test's time, against a log" },
   keys: { fallback: 0, least: 0, most: 1e8, help: 'keys to be charged, until all have expired' },

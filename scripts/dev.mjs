@@ -1,0 +1,174 @@
+// npm run dev -- NAME [ARGUMENT ...]: a command for one part of the package; `npm run dev -- --list` has them all.
+import { spawn, spawnSync } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+const built = (file) => ['node', `build/${file}/main.js`]
+const memory = (megabytes) => `--max-old-space-size=${megabytes}`
+
+/**
+ * By name: what the command does, the script of package.json that runs before it, and what is run in the package's
+ * folder.
+ */
+export const COMMANDS = {
+  'accuracy:page': {
+    what: 'writes the tables of accuracy in docs/algorithms.md, and their chart',
+    after: 'build:dev',
+    run: built('bench/accuracy'),
+  },
+  attack: {
+    what: 'random keys, keys made to collide, a table overrun',
+    after: 'build:dev',
+    run: built('test/attack'),
+  },
+  'bench:config': {
+    what: 'benchmarks of configuration stores',
+    after: 'build:dev',
+    run: built('bench/config'),
+  },
+  'bench:http': { what: 'benchmarks of HTTP servers', after: 'build:dev', run: built('bench/http') },
+  'bench:redis': { what: 'benchmarks of limiters on Redis', after: 'build:dev', run: built('bench/redis') },
+  'demo:picture': {
+    what: 'draws the output of the demo as docs/demo.svg',
+    after: 'build',
+    run: ['node', 'scripts/draw-demo.mjs'],
+  },
+  'demo:redis': {
+    what: 'four processes with one limit on Redis, and a judge',
+    after: 'build:dev',
+    run: built('demo/redis'),
+  },
+  explore: {
+    what: 'plays the built code at every interleaving of up to three preemptions',
+    after: 'build:dev',
+    run: ['node', memory(8_000), 'build/test/explore/main.js'],
+  },
+  'fuzz:native': {
+    what: 'random calls of the addon under AddressSanitizer and UBSan',
+    after: 'build:dev',
+    run: ['node', 'scripts/fuzz-native.mjs'],
+  },
+  generate: {
+    what: 'writes native/constants.h from src/native/constants.ts',
+    after: 'build',
+    run: ['node', 'scripts/native-constants.mjs'],
+  },
+  litmus: {
+    what: 'counts which reorderings of reads and writes this machine shows',
+    after: 'build:dev',
+    run: ['node', 'build/test/arm64/litmus.js'],
+  },
+  model: {
+    what: "explores the protocol's model",
+    run: ['node', memory(12_000), 'test/model/way-protocol.mjs'],
+  },
+  parity: {
+    what: 'random operations by TypeScript and by the addon: equal answers, equal memory',
+    after: 'build:dev',
+    run: built('test/native'),
+  },
+  soak: { what: 'full load for a long time', after: 'build:dev', run: built('test/soak') },
+  stress: {
+    what: 'decisions by real threads, each judged',
+    after: 'build:dev',
+    run: built('test/stress/oracle'),
+  },
+  'stress:addon-workers': {
+    what: 'threads that load the addon, start and end',
+    after: 'build:dev',
+    run: built('test/stress/addon-workers'),
+  },
+  'stress:changes': {
+    what: 'threads and pools that decide while the window changes',
+    after: 'build:dev',
+    run: built('test/stress/changes'),
+  },
+  'stress:config': {
+    what: 'kills processes that write to one LMDB file',
+    after: 'build:dev',
+    run: built('test/stress/config'),
+  },
+  'stress:deaths': {
+    what: 'threads that die while others decide',
+    after: 'build:dev',
+    run: built('test/stress/deaths'),
+  },
+  'stress:pool': {
+    what: 'threads of pools that die at any step',
+    after: 'build:dev',
+    run: [
+      'node',
+      '--import',
+      './build/test/stress/pool-deaths/doomed.js',
+      'build/test/stress/pool-deaths/main.js',
+    ],
+  },
+  'stress:processes': {
+    what: 'processes on one file that are killed and started again',
+    after: 'build:dev',
+    run: built('test/stress/processes'),
+  },
+  'stress:redis': {
+    what: 'limiters on a Redis of its own: real time, random operations, many keys',
+    after: 'build:dev',
+    run: built('test/stress/redis'),
+  },
+  'test:arm64': { what: 'tests and a stress under QEMU', after: 'build:dev', run: ['scripts/arm64.sh'] },
+  'test:native': { what: "the addon's protocol in C++ alone", run: ['node', 'scripts/test-native.mjs'] },
+  'test:nodes': {
+    what: 'the quick tests on every supported Node.js',
+    after: 'build:dev',
+    run: ['node', 'scripts/test-nodes.mjs'],
+  },
+  'test:runtimes': {
+    what: 'the packed package on Node.js, Bun and Deno',
+    after: 'build',
+    run: ['node', 'scripts/test-runtimes.mjs'],
+  },
+  'test:sanitize': {
+    what: 'the addon and its C++ test under sanitizers, and faults that they must report',
+    after: 'build:dev',
+    run: ['node', 'scripts/test-sanitize.mjs'],
+  },
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) start(process.argv.slice(2))
+
+function start([name, ...args]) {
+  if (name === '--list') return list(console.log)
+  const command = Object.hasOwn(COMMANDS, name ?? '') ? COMMANDS[name] : undefined
+  if (command === undefined) {
+    console.error(`${name ?? 'no name'}: expected --list, or the name of a command:`)
+    list(console.error)
+    process.exitCode = 2
+    return
+  }
+  const { after, run } = command
+  if (after !== undefined) {
+    const { status } = spawnSync('npm', ['run', after], { cwd: root, stdio: 'inherit', shell: isWindows() })
+    if (status !== 0) process.exit(status ?? 1)
+  }
+  const [program, ...options] = run
+  const child = spawn(program === 'node' ? process.execPath : program, [...options, ...args], {
+    cwd: root,
+    stdio: 'inherit',
+  })
+  // The terminal sends Ctrl-C to the child, too. The child decides how both end.
+  process.on('SIGINT', () => {})
+  process.on('SIGTERM', () => child.kill())
+  child.on('error', (error) => {
+    throw error
+  })
+  child.on('close', (code) => {
+    process.exitCode = code ?? 1
+  })
+}
+
+function list(write) {
+  const width = Math.max(...Object.keys(COMMANDS).map((name) => name.length))
+  for (const [name, { what }] of Object.entries(COMMANDS)) write(`${name.padEnd(width)}  ${what}`)
+}
+
+function isWindows() {
+  return process.platform === 'win32'
+}
