@@ -1,5 +1,6 @@
 import type { RuleDecision, ShadowDecision } from './decision.js'
 import { secondsOf } from './decision-fields.js'
+import { strictestVerdict, verdictOf, wasEnforced } from './verdict.js'
 
 /**
  * A decision of several parts: the rules of a limiter, or the members of a group. It takes its fields from
@@ -48,9 +49,8 @@ export abstract class CompositeDecision<P extends RuleDecision> {
   /** As if the rules with the option `shadow` were enforced, too. */
   get shadow(): ShadowDecision | undefined {
     const { parts } = this
-    if (parts.every(({ shadow }) => shadow === undefined)) return undefined
-    const allowed = this.allowed && parts.every(({ shadow }) => shadow?.allowed !== false)
-    const ms = parts.map((part) => Math.max(part.retryAfterMs, part.shadow?.retryAfterMs ?? 0))
-    return { allowed, retryAfterMs: Math.max(...ms) }
+    if (parts.every(wasEnforced)) return undefined
+    const { allowed, retryAfterMs } = strictestVerdict(parts.map(verdictOf))
+    return { allowed: this.allowed && allowed, retryAfterMs }
   }
 }

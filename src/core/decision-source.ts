@@ -9,11 +9,3 @@ export type DecisionSource = 'redis' | 'memcached' | 'local' | 'outage' | 'confi
 /** Whether nobody has decided: a refusal says nothing about the client. */
 export const isUndecided = (source: DecisionSource | undefined): boolean =>
   source === 'outage' || source === 'config'
-
-/** The decision of a rule with the option `shadow`, which allows every request. */
-export interface ShadowDecision {
-  /** Whether the rule would have admitted the request. */
-  readonly allowed: boolean
-  /** Whole milliseconds until it would have: 0 if allowed, else at least 1. May be `Infinity`. */
-  readonly retryAfterMs: number
-}

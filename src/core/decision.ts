@@ -1,6 +1,7 @@
-import type { DecisionSource, ShadowDecision } from './decision-source.js'
+import type { DecisionSource } from './decision-source.js'
+import type { ShadowDecision } from './verdict.js'
 
-export type { ShadowDecision } from './decision-source.js'
+export type { ShadowDecision } from './verdict.js'
 
 /**
  * The result of one request to a limiter: a snapshot.

@@ -1,7 +1,7 @@
 import type { Decision, DecisionFields, Figures, RuleDecision } from './decision.js'
 import { fieldsOf, jsonOf, secondsOf } from './decision-fields.js'
-import type { ShadowDecision } from './decision-source.js'
 import type { FiguresDemand } from './figures-demand.js'
+import type { ShadowDecision } from './verdict.js'
 
 /** Computes the estimates of a decision when they are read. */
 export interface EngineEra {

@@ -95,19 +95,39 @@ export interface RuleOptions {
   name?: string
 }
 
+/** What the code knows of an option of a rule. */
+export interface OptionRow {
+  /** The bit of an option that is true or false, in the flags of a rule. */
+  readonly flag?: number
+}
+
+/** The options of a rule, in the order of texts. */
+export const OPTION_ROWS = {
+  limit: {},
+  unit: {},
+  window: {},
+  granularity: {},
+  algorithm: {},
+  edge: {},
+  align: {},
+  burst: {},
+  maxLimit: {},
+  rangeSum: {},
+  name: {},
+  countRefused: { flag: 1 },
+  shadow: { flag: 2 },
+} as const satisfies Readonly<Record<keyof RuleOptions, OptionRow>>
+
 /** The names of the options of a rule. */
-export const RULE_OPTIONS: readonly string[] = [
-  'limit',
-  'unit',
-  'window',
-  'granularity',
-  'algorithm',
-  'edge',
-  'align',
-  'burst',
-  'maxLimit',
-  'rangeSum',
-  'name',
-  'countRefused',
-  'shadow',
-]
+export const RULE_OPTIONS: readonly string[] = Object.keys(OPTION_ROWS)
+
+/** The options that are true or false. */
+export type FlagName = {
+  [K in keyof RuleOptions]-?: (typeof OPTION_ROWS)[K] extends { flag: number } ? K : never
+}[keyof RuleOptions]
+
+/** Each with its bit. */
+export const FLAGS = (Object.entries(OPTION_ROWS) as [FlagName, OptionRow][]).flatMap(([name, { flag }]) =>
+  flag === undefined ? [] : [[name, flag] as const],
+)
+export const ALL_FLAGS = FLAGS.reduce((all, [, flag]) => all | flag, 0)

@@ -24,7 +24,7 @@ import {
   refuseGranularity,
   tokenTime,
 } from './rule-algorithms.js'
-import { RULE_OPTIONS, type RuleOptions } from './rule-options.js'
+import { FLAGS, RULE_OPTIONS, type RuleOptions } from './rule-options.js'
 import { warnIfShort } from './short-window.js'
 import { formatSize, parseSize, type Size } from './sizes.js'
 import { uncountedLimitIn } from './uncounted-limit.js'
@@ -52,10 +52,8 @@ export interface Rule {
   readonly rate?: Rate | undefined
   /** Present if the option was given. */
   readonly rangeSum?: RangeSumName
-  /** Present if true. */
-  readonly countRefused?: true
-  /** Present if true. */
-  readonly shadow?: true
+  /** The bits of the options that are true (`OptionRow.flag`). */
+  readonly flags: number
 }
 
 /** The rules of a limiter, in order. Each has a name of its own. */
@@ -176,7 +174,7 @@ export function checkRule(options: RuleOptions, path = ''): Rule {
     burst,
     maxLimit,
   } = options
-  const { unit, window, granularity, countRefused = false, shadow = false } = options
+  const { unit, window, granularity } = options
   const unitSize = unit === undefined ? undefined : checkUnit(unit, `${path}unit`)
   const wholeLimit = limitIn(unitSize, limit, `${path}limit`)
   if (typeof name !== 'string' || name === '')
@@ -185,8 +183,7 @@ export function checkRule(options: RuleOptions, path = ''): Rule {
     { algorithm: given, granularity, edge, rangeSum, align, burst, maxLimit },
     path,
   )
-  checkFlag(countRefused, `${path}countRefused`)
-  checkFlag(shadow, `${path}shadow`)
+  const flags = flagsIn(options, path)
   const windowMs = checkWindow(window, `${path}window`)
   const wholeBurst = burst === undefined ? wholeLimit : limitIn(unitSize, burst, `${path}burst`)
   const most = maxLimit === undefined ? wholeLimit : limitIn(unitSize, maxLimit, `${path}maxLimit`)
@@ -210,8 +207,7 @@ export function checkRule(options: RuleOptions, path = ''): Rule {
     algorithm,
     ...counted,
     ...(rangeSum !== undefined && { rangeSum }),
-    ...(countRefused && { countRefused }),
-    ...(shadow && { shadow }),
+    flags,
   }
 }
 
@@ -284,8 +280,15 @@ function checkUnit(unit: unknown, option: string): number {
   throw invalidRule(option, unit, "a whole number from 1 to 2^53 - 1, or a size such as '64KB'")
 }
 
-function checkFlag(value: unknown, option: string): void {
-  if (typeof value !== 'boolean') throw invalidRule(option, value, 'true or false')
+function flagsIn(options: RuleOptions, path: string): number {
+  let flags = 0
+  for (const [name, flag] of FLAGS) {
+    const value: unknown = options[name]
+    if (value === undefined) continue
+    if (typeof value !== 'boolean') throw invalidRule(`${path}${name}`, value, 'true or false')
+    if (value) flags |= flag
+  }
+  return flags
 }
 
 export type RuleWindow = Pick<Rule, 'windowMs' | 'buckets' | 'units'>

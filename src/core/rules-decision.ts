@@ -13,7 +13,7 @@ export interface Part extends RuleDecision {
   readonly hi: number
   readonly way: number
   readonly isGivenBack: boolean
-  /** Whether the rule has the option `shadow`, would have refused the request, and charged nothing. */
+  /** Whether the rule is not enforced, would have refused the request, and charged nothing. */
   readonly isShadowed: boolean
 }
 

@@ -1,5 +1,6 @@
 import { type EngineEra, InlineDecision, isRefusal, Outcome } from '../core/inline-decision.js'
 import { UnlimitedDecision } from '../core/unlimited-decision.js'
+import { verdictOf } from '../core/verdict.js'
 import type { Tally } from './inline/tally.js'
 
 /**
@@ -15,7 +16,7 @@ export function decidedUncounted(
   tally?: Tally,
 ): InlineDecision {
   const { lo, hi, at, way } = free
-  const blockedMs = (free.shadow ?? free).retryAfterMs
+  const blockedMs = verdictOf(free).retryAfterMs
   const found = blockedMs > 0 || cost > limit ? Outcome.REFUSED : Outcome.UNCOUNTED
   const peeked = era.isShadow && isRefusal(found) ? Outcome.SHADOWED : found
   const outcome = tally === undefined ? peeked : tally.count(found)

@@ -12,6 +12,7 @@ import { MillraceError } from '../core/errors.js'
 import { MembersDecision } from '../core/group-decision.js'
 import { type Inspect, inspectAs } from '../core/inspect.js'
 import type { Signal } from '../core/on-abort.js'
+import { verdictOf } from '../core/verdict.js'
 import type { GroupMember, MemberRequest } from '../limiters/group-member.js'
 import { GroupQueues } from './group-queues.js'
 
@@ -87,8 +88,7 @@ export abstract class BaseGroup {
   protected laterCounting(requests: Requests, refusing: number): number[] {
     const counts = (member: GroupMember, request: MemberRequest): boolean => {
       if (!member.countsRefused || request.isAttempt) return false
-      const { allowed, shadow } = member.peek(request)
-      return !allowed || shadow?.allowed === false
+      return !verdictOf(member.peek(request)).allowed
     }
     return this.own.flatMap((member, i) => (i > refusing && counts(member, requests[i]!) ? [i] : []))
   }

@@ -10,7 +10,7 @@ import { Delays, type SlowCall } from './delays.js'
 import { type Failures, outageError } from './failures.js'
 import type { Framework } from './framework.js'
 import { NoPlaceDecision } from './no-place.js'
-import { type CallLimits, checkKeyTimeout, type RateLimitOptions } from './options.js'
+import { type CallLimits, checkKeyTimeout, isEnforced, type RateLimitOptions } from './options.js'
 import type { Answers } from './problem.js'
 import type { RouteLimit, RouteLimits } from './routes/route-limits.js'
 import { GONE, type Refusal, type Step } from './step.js'
@@ -54,7 +54,7 @@ export class Conclusions<Request, Response> {
     this.#failures = failures
     this.#bans = Bans.of(options, limits)
     this.#delays = Delays.of(options, limits)
-    this.#isShadow = options.shadow === true
+    this.#isShadow = !isEnforced(options)
     this.#exposesHeaders = options.exposeHeaders === true
     this.#timeoutMs = checkKeyTimeout(options.keyTimeoutMs)
   }

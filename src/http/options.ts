@@ -243,6 +243,9 @@ export function checkHttpOptions(options: Readonly<Record<string, unknown>>): vo
   }
 }
 
+/** Whether the middleware refuses what is over the limit. */
+export const isEnforced = ({ shadow }: { readonly shadow?: boolean | undefined }): boolean => shadow !== true
+
 /** `keyTimeoutMs`, checked. */
 export function checkKeyTimeout(ms: unknown = DEFAULT_KEY_TIMEOUT_MS): number {
   if (typeof ms === 'number' && ms > 0) return ms

@@ -11,6 +11,7 @@ import {
   checkHttpOptions,
   checkKeyTimeout,
   checkOptionsObject,
+  isEnforced,
   type RateLimitOptions,
 } from './options.js'
 import { Answers } from './problem.js'
@@ -65,7 +66,7 @@ export class Policy<Request, Response> {
     this.#answers = new Answers<Request>(options)
     this.#failures = new Failures(options.onError)
     this.#conclusions = new Conclusions(options, framework, this.#limits, this.#answers, this.#failures)
-    this.#isShadow = options.shadow === true
+    this.#isShadow = !isEnforced(options)
     this.#timeoutMs = checkKeyTimeout(options.keyTimeoutMs)
   }
 

@@ -3,6 +3,7 @@ import type { Decision } from '../core/decision.js'
 import { type InlineDecision, Outcome } from '../core/inline-decision.js'
 import type { RulePart } from '../core/rules-decision.js'
 import { countedOf } from '../core/unit-decision.js'
+import { countsRefusals } from '../core/verdict.js'
 import type { CallLimit, Engine, OwnDecision } from '../engines/engine.js'
 import type { RuleEngine } from '../engines/inline/rule-engine.js'
 import type { WaitQueues } from '../engines/waits/wait-queues.js'
@@ -103,7 +104,7 @@ export abstract class BaseMember {
   }
 
   get countsRefused(): boolean {
-    return this.parts.memory.arenas.some(({ countRefused }) => countRefused)
+    return this.parts.memory.arenas.some(countsRefusals)
   }
 
   isAboveLimit({ cost, limit }: MemberRequest): boolean {

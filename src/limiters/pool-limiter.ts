@@ -31,6 +31,7 @@ import { MillraceError } from '../core/errors.js'
 import { admitted } from '../core/limited.js'
 import { shadowedRules } from '../core/rules-decision.js'
 import { countedOf, type UnitDecision } from '../core/unit-decision.js'
+import { countsRefusals } from '../core/verdict.js'
 import type { CallLimit } from '../engines/engine.js'
 import { type RuleEngine, ruleEngineOf } from '../engines/inline/rule-engine.js'
 import { RulesEngine } from '../engines/inline/rules-engine.js'
@@ -271,7 +272,7 @@ export class PoolLimiter extends BaseLimiter implements AsyncLimiter {
 
   /** @internal */
   protected attempt(lo: number, hi: number, cost: number, limit: CallLimit | undefined): Promise<Decision> {
-    const isCharged = this.parts.memory.arenas.some(({ countRefused }) => countRefused)
+    const isCharged = this.parts.memory.arenas.some(countsRefusals)
     return this.#decide(isCharged ? Op.ATTEMPT : Op.CHECK, lo, hi, cost, { limit }) as Promise<Decision>
   }
 

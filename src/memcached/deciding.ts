@@ -1,3 +1,4 @@
+import { countsRefusals, enforced, isEnforced } from '../core/verdict.js'
 import type { RemotePart } from '../remote/remote-decision.js'
 import type { RemoteRule } from '../remote/remote-rule.js'
 import type { Asking } from '../remote/remote-store.js'
@@ -25,13 +26,13 @@ export interface Verdict {
   readonly refusing: number
 }
 
-const isAbove = ({ rule, limit }: RuleCount, units: number): boolean => !rule.shadow && units > limit
+const isAbove = ({ rule, limit }: RuleCount, units: number): boolean => isEnforced(rule) && units > limit
 
 /** The units that a request may charge to each rule, whatever the counters are. */
 export function chargeable(counts: readonly RuleCount[], costs: UnitCosts): number[] {
   const isPossible = !counts.some((count, i) => isAbove(count, costs[i]!))
   return counts.map(({ rule, limit }, i) =>
-    costs[i]! <= limit && (isPossible || rule.countRefused) ? costs[i]! : 0,
+    costs[i]! <= limit && (isPossible || countsRefusals(rule)) ? costs[i]! : 0,
   )
 }
 
@@ -49,7 +50,7 @@ export function decideOne(
   const blockedMs = Math.max(0, untilMs - nowMs)
   const over = counts.map((count, i) => costs[i]! > 0 && usedUnits(count) + costs[i]! > count.limit)
   const isRefused = over.map((isOver) => isOver || blockedMs > 0)
-  const refuses = counts.map(({ rule }, i) => isRefused[i]! && !rule.shadow)
+  const refuses = counts.map(({ rule }, i) => isRefused[i]! && isEnforced(rule))
   const above = counts.findIndex((count, i) => isAbove(count, costs[i]!))
   const refusing = above >= 0 ? above : refuses.indexOf(true)
   const parts = counts.map((count, i): RemotePart => {
@@ -58,7 +59,7 @@ export function decideOne(
     const unit = rule.unit ?? 1
     const room = limit - units
     const isCharged = op !== 'peek' && refusing < 0 && !isRefused[i]! && units > 0
-    const countsRefusal = op === 'check' && isRefused[i]! && rule.countRefused === true && units <= limit
+    const countsRefusal = op === 'check' && isRefused[i]! && countsRefusals(rule) && units <= limit
     let retryMs = over[i] ? untilAtMost(room, count) : 0
     if (isCharged || countsRefusal) count.current += units
     if (countsRefusal && units > 0) retryMs = untilAtMost(room, count) // it must wait for its own charge, too
@@ -66,13 +67,11 @@ export function decideOne(
     const used = usedUnits(count)
     return {
       rule: rule.name,
-      allowed: !refuses[i],
       limit: limit * unit,
       remaining: blockedMs > 0 ? 0 : Math.max(0, limit - used) * unit,
-      retryAfterMs: refuses[i] ? retryMs : 0,
       resetMs: Math.max(untilAtMost(0, count), blockedMs),
       receipt: isCharged ? [index, 0] : undefined,
-      ...(rule.shadow && { shadow: { allowed: !isRefused[i], retryAfterMs: retryMs } }),
+      ...enforced({ allowed: !isRefused[i], retryAfterMs: retryMs }, rule),
     }
   })
   return { parts, refusing }

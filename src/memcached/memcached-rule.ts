@@ -1,11 +1,10 @@
 import type { Rule } from '../core/rule.js'
 import { invalidRule } from '../core/rule-algorithms.js'
-import type { RuleOptions } from '../core/rule-options.js'
+import type { FlagName, RuleOptions } from '../core/rule-options.js'
 import { LONGEST_WINDOW_MS, type RemoteRule } from '../remote/remote-rule.js'
 
 /** A rule on Memcached. */
-export interface MemcachedRule
-  extends Pick<RuleOptions, 'limit' | 'window' | 'unit' | 'name' | 'countRefused' | 'shadow'> {
+export interface MemcachedRule extends Pick<RuleOptions, 'limit' | 'window' | 'unit' | 'name' | FlagName> {
   /**
    * Two counters: that of the current fixed window, and that of the one before, by the part of it that the sliding
    * window still covers.

@@ -1,8 +1,8 @@
 import { randomFillSync } from 'node:crypto'
 import { MillraceError } from '../core/errors.js'
 import type { Rule } from '../core/rule.js'
+import { ALL_FLAGS } from '../core/rule-options.js'
 import {
-  COUNT_REFUSED,
   HEADER,
   HEADER_WORDS,
   isBuckets,
@@ -12,7 +12,6 @@ import {
   NAMES_AT,
   ON_FULL,
   type OnFull,
-  SHADOW,
   type Shape,
   SUMS,
   type Sums,
@@ -50,20 +49,8 @@ export function createArena(
   const buffer = allocate(shape.words, maxKeys)
   const words = new Int32Array(buffer, 0, shape.words)
   writeHeader(words, shape, rule, onFull, originMs)
-  return { buffer, words, shape, originMs, ...chosenOf(rule), onFull, ...flagsOf(flagsFor(rule)) }
+  return { buffer, words, shape, originMs, ...chosenOf(rule), onFull, flags: rule.flags }
 }
-
-/** Whether the rule charges or allows what it refuses. Then TypeScript handles refusals, not the addon. */
-export const changesRefusals = ({ countRefused, shadow }: Arena): boolean => countRefused || shadow
-
-/** FLAGS of a rule. */
-export const flagsFor = ({ countRefused, shadow }: Rule): number =>
-  (countRefused ? COUNT_REFUSED : 0) | (shadow ? SHADOW : 0)
-
-export const flagsOf = (flags: number): Pick<Arena, 'countRefused' | 'shadow'> => ({
-  countRefused: (flags & COUNT_REFUSED) !== 0,
-  shadow: (flags & SHADOW) !== 0,
-})
 
 /** @throws MillraceError `ERR_MILLRACE_ARENA_TOO_LARGE` if it has more than {@link MAX_WORDS} words */
 export function shapeOf(
@@ -96,7 +83,7 @@ export function writeHeader(
   write(words, HEADER.RECORDS_USED, 1)
   writeRecord(words, 0, rule, 0)
   write(words, HEADER.CURRENT, currentWord(0, rule.limit))
-  write(words, HEADER.FLAGS, flagsFor(rule))
+  write(words, HEADER.FLAGS, rule.flags)
   if (seeds === undefined) randomFillSync(words.subarray(HEADER.SEED_0, HEADER.SEED_1 + 1))
   else for (const [i, seed] of seeds.entries()) write(words, HEADER.SEED_0 + i, seed)
   headerDoubles(words)[HEADER.ORIGIN_MS / 2] = originMs
@@ -151,7 +138,7 @@ export function arenaIn(
     !Number.isFinite(originMs) ||
     onFull === undefined ||
     sums === undefined ||
-    (flags & ~(COUNT_REFUSED | SHADOW)) !== 0
+    (flags & ~ALL_FLAGS) !== 0
   ) {
     throw invalid('an arena of Millrace with a valid header')
   }
@@ -160,7 +147,7 @@ export function arenaIn(
     throw invalid(`${4 * (from + shape.words)} bytes for its shape`, `${buffer.byteLength} bytes`)
   }
   const words = new Int32Array(buffer, 4 * from, shape.words)
-  const arena = { buffer, words, shape, originMs, ...chosenOf(first), onFull, ...flagsOf(flags) }
+  const arena = { buffer, words, shape, originMs, ...chosenOf(first), onFull, flags }
   const present = arenaBy(arena, recordIn(current))
   if (present === undefined) throw invalid('an arena of Millrace with valid records')
   return present

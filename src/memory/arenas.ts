@@ -6,16 +6,7 @@
  */
 import type { MillraceError } from '../core/errors.js'
 import { MOST_RULES, type Rules, type RuleWindow } from '../core/rule.js'
-import {
-  allocate,
-  arenaIn,
-  checkBuffer,
-  flagsFor,
-  flagsOf,
-  shapeOf,
-  shareError,
-  writeHeader,
-} from './arena.js'
+import { allocate, arenaIn, checkBuffer, shapeOf, shareError, writeHeader } from './arena.js'
 import { HEADER, type OnFull, type Shape } from './layout.js'
 import { announceChange, changeLimit } from './limit.js'
 import { type Arena, changeRecord, chosenOf } from './records.js'
@@ -65,7 +56,7 @@ export function createArenas(rules: Rules, maxKeys: number, onFull: OnFull, orig
   const arenas = rules.map((rule, i): Arena => {
     const shape = shapes[i]!
     const own = new Int32Array(buffer, 4 * starts[i]!, shape.words)
-    return { buffer, words: own, shape, originMs, ...chosenOf(rule), onFull, ...flagsOf(flagsFor(rule)) }
+    return { buffer, words: own, shape, originMs, ...chosenOf(rule), onFull, flags: rule.flags }
   })
   writeHeaders(
     arenas.map((arena) => arena.words),
@@ -95,7 +86,7 @@ export function placeArenas(
     write(words, HEADER.FOLLOWING, rules.length - 1 - i)
     writeUnit(words, rule.unit)
     writeHeader(words, shape, rule, onFull, originMs, seedsOf(like))
-    return { buffer, words, shape, originMs, ...chosenOf(rule), onFull, ...flagsOf(flagsFor(rule)) }
+    return { buffer, words, shape, originMs, ...chosenOf(rule), onFull, flags: rule.flags }
   })
   return arenas as unknown as Arenas
 }

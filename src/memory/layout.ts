@@ -165,9 +165,9 @@ export const HEADER = {
   RULE_NAME_BYTES: 72,
   /** The start of that name in UTF-8, then zeros: words 80 to 111. */
   RULE_NAME: 80,
-  /** Decisions that a rule in shadow mode would have refused, a 64-bit counter. */
+  /** Decisions that a rule that is not enforced would have refused, a 64-bit counter. */
   SHADOW_DENIED: 112,
-  /** `COUNT_REFUSED` and `SHADOW`. They never change. */
+  /** The rule's options that are true: a bit each (`OptionRow.flag` in `core/rule-options.ts`). They never change. */
   FLAGS: 114,
   /** The rule's option `unit`, or 0: words 116 and 117 (`memory/unit.ts`). The limit is in such units. */
   UNIT: 116,
@@ -182,10 +182,6 @@ export const HEADER = {
 export const HEADER_WORDS = 128
 export const RULE_DIGEST_WORDS = 8
 export const RULE_NAME_WORDS = 32
-
-/** FLAGS: the rule's options `countRefused` and `shadow`. */
-export const COUNT_REFUSED = 1
-export const SHADOW = 2
 
 /** CURRENT: the index of the record above, the limit below. */
 export const CURRENT_RECORD_SHIFT = 24

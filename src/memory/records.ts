@@ -39,10 +39,7 @@ export interface Arena {
   readonly align: Rule['align']
   readonly rate?: Rule['rate'] | undefined
   readonly onFull: OnFull
-  /** Whether refusals of the rule are charged. */
-  readonly countRefused: boolean
-  /** Whether the rule allows what it would refuse. */
-  readonly shadow: boolean
+  readonly flags: Rule['flags']
 }
 
 /** Ticks of a new record begin so much later that a thread may stall for this time before it notices it. */

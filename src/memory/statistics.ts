@@ -20,7 +20,7 @@ export interface Statistics {
   allowed: number
   /** Refused decisions. */
   denied: number
-  /** Decisions that a rule with `shadow` would have refused. They count as `allowed`. */
+  /** Decisions that a rule would have refused if it were enforced. They count as `allowed`. */
   shadowDenied: number
   /** Keys whose place another key took, even if nothing of them counted any more. */
   evicted: number

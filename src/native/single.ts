@@ -1,7 +1,7 @@
 import type { FiguresDemand } from '../core/figures-demand.js'
 import type { Decided, InlineDecision } from '../core/inline-decision.js'
 import type { Reading } from '../core/reading.js'
-import { changesRefusals } from '../memory/arena.js'
+import { changesRefusals } from '../core/verdict.js'
 import { COUNT } from '../memory/layout.js'
 import type { Arena } from '../memory/records.js'
 import { type Addon, addonForArena, type ChosenAddon } from './addon.js'

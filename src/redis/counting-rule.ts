@@ -42,14 +42,8 @@ function countingRule(rule: Rule, path: string): RemoteRule {
   if (!Number.isInteger(windowMs)) throw invalidRule(`${path}window`, windowMs, 'whole milliseconds on Redis')
   if (windowMs > LONGEST_WINDOW_MS) throw invalidRule(`${path}window`, windowMs, 'at most 366 days on Redis')
   const parts = algorithm === 'sliding-log' ? windowMs : buckets
-  return { rule, parts, flags: flagsOf(rule), windowMs, shape: shapeOf(`${algorithm} ${windowMs}`) }
+  return { rule, parts, flags: rule.flags, windowMs, shape: shapeOf(`${algorithm} ${windowMs}`) }
 }
-
-/** Flags of a rule in the scripts of the log and the counter. */
-export const COUNTING_FLAG = { SHADOW: 1, COUNT_REFUSED: 2 } as const
-
-const flagsOf = ({ shadow, countRefused }: Rule): number =>
-  (shadow ? COUNTING_FLAG.SHADOW : 0) + (countRefused ? COUNTING_FLAG.COUNT_REFUSED : 0)
 
 /** A checksum of algorithm and window, 16 bits. */
 const shapeOf = (text: string): number => createHash('sha1').update(text).digest().readUInt16BE()

@@ -64,3 +64,6 @@ export const isFault = (first: number): boolean => first < 0 && first >= KEY_FAU
 
 /** A function of scripts: whether an error of a read is about the value, and not about who may read it. */
 export const IS_OTHER_TYPE = `local function isOtherType(e) return string.find(e.err, 'WRONGTYPE', 1, true) ~= nil end`
+
+/** An expression of scripts: whether the flags of a rule have this one. */
+export const flagIn = (flags: string, flag: number): string => `${flags} % ${2 * flag} >= ${flag}`

@@ -1,4 +1,5 @@
 import { MillraceError } from '../core/errors.js'
+import { enforced } from '../core/verdict.js'
 import type { RemotePart } from '../remote/remote-decision.js'
 import type { RemoteRule } from '../remote/remote-rule.js'
 import { CHANGED_FIELDS, KEY_FAULT, Verdict } from './script-codes.js'
@@ -57,19 +58,15 @@ export function partWith(
   birth: number,
 ): RemotePart {
   const unit = rule.unit ?? 1
-  const isRefused = verdict === Verdict.REFUSED
-  const isShadowed = verdict === Verdict.SHADOWED
-  const retryAfterMs = timeOf(waitMs)
+  const allowed = verdict === Verdict.ADMITTED
   return {
     rule: rule.name,
-    allowed: !isRefused,
     limit: (limit ?? rule.limit) * unit,
     remaining: remaining * unit,
-    retryAfterMs: isRefused ? retryAfterMs : 0,
     resetMs: timeOf(resetMs),
     receipt: mark < 0 ? undefined : [mark, birth],
     birth,
-    ...(rule.shadow && { shadow: { allowed: !isShadowed, retryAfterMs: isShadowed ? retryAfterMs : 0 } }),
+    ...enforced({ allowed, retryAfterMs: allowed ? 0 : timeOf(waitMs) }, rule),
   }
 }
 

@@ -1,3 +1,4 @@
+import { changesRefusals } from '../core/verdict.js'
 import type { CallLimit } from '../engines/engine.js'
 import type { LocalShare } from './local-share.js'
 import { Outage } from './outage.js'
@@ -31,7 +32,7 @@ export class Decider {
     this.#plan = plan
     this.#store = store
     this.#local = local
-    const isPlain = plan.rules.every(({ rule }) => !rule.countRefused && !rule.shadow)
+    const isPlain = !plan.rules.some(({ rule }) => changesRefusals(rule))
     this.#refused = plan.rememberRefusals && isPlain ? new RefusedKeys() : undefined
   }
 

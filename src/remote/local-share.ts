@@ -1,10 +1,12 @@
 import { mostPenalty } from '../api/checks.js'
 import type { Limiter } from '../api/limiter.js'
 import type { Decision } from '../core/decision.js'
+import { ruleFieldsOf } from '../core/decision-fields.js'
 import { millisecondsAs } from '../core/duration.js'
 import { MillraceError } from '../core/errors.js'
 import { isUncounted } from '../core/uncounted-limit.js'
 import { unitsOf } from '../core/units.js'
+import { enforcementOf } from '../core/verdict.js'
 import { createLimiter } from '../create/create.js'
 import type { CallLimit } from '../engines/engine.js'
 import { Outage } from './outage.js'
@@ -71,7 +73,7 @@ export class LocalShare {
       ...(rule.algorithm === 'sliding-log' && { maxLimit: rule.units * (rule.unit ?? 1) }),
       ...(rule.algorithm === 'fixed-window' && rule.align !== 'none' && { align: rule.align }),
       ...(rule.unit !== undefined && { unit: rule.unit }),
-      ...(rule.shadow && { shadow: true }),
+      ...enforcementOf(rule),
     }))
     this.#limiter = createLimiter({ rules: shares, maxKeys, ...(testTime && { clock: { now: testTime } }) })
   }
@@ -198,11 +200,7 @@ export class LocalShare {
 }
 
 function remote(owner: object, { key, cost }: Asked, decision: Decision): RemoteDecision {
-  const parts = decision.rules.map((part): RemotePart => {
-    const { rule, allowed, limit, remaining, retryAfterMs, resetMs, shadow } = part
-    const figures = { rule, allowed, limit, remaining, retryAfterMs, resetMs, receipt: undefined }
-    return shadow === undefined ? figures : { ...figures, shadow }
-  })
+  const parts = decision.rules.map((part): RemotePart => ({ ...ruleFieldsOf(part), receipt: undefined }))
   const refusing = decision.allowed ? -1 : parts.findIndex(({ rule }) => rule === decision.rule)
   return new RemoteDecision({ owner, key, cost }, 'local', parts, refusing)
 }

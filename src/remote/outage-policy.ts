@@ -1,3 +1,4 @@
+import { isEnforced } from '../core/verdict.js'
 import { RemoteDecision, type RemotePart } from './remote-decision.js'
 import type { RemoteRule } from './remote-rule.js'
 import type { Asked } from './remote-store.js'
@@ -17,16 +18,16 @@ export function byOutage(
   allowed: boolean,
   cause: unknown,
 ): RemoteDecision {
-  const closed = cost === 0 ? -1 : rules.findIndex(({ rule }, i) => limits?.[i] === 0 && !rule.shadow)
+  const closed = cost === 0 ? -1 : rules.findIndex(({ rule }, i) => limits?.[i] === 0 && isEnforced(rule))
   const parts = rules.map(({ rule }, i): RemotePart => {
     const limit = (limits?.[i] ?? rule.limit) * (rule.unit ?? 1)
     if (i === closed) return refusedBy(rule.name)
     return {
       rule: rule.name,
-      allowed: allowed || rule.shadow === true,
+      allowed: allowed || !isEnforced(rule),
       limit,
       remaining: allowed ? limit : 0,
-      retryAfterMs: allowed || rule.shadow ? 0 : RETRY_MS,
+      retryAfterMs: allowed || !isEnforced(rule) ? 0 : RETRY_MS,
       resetMs: allowed ? 0 : RETRY_MS,
       receipt: undefined,
     }

@@ -1,13 +1,13 @@
 import { CompositeDecision } from '../core/composite-decision.js'
-import type { Decision, DecisionFields, RuleDecision, ShadowDecision } from '../core/decision.js'
+import type { Decision, DecisionFields, RuleDecision } from '../core/decision.js'
 import { fieldsOf, indexOfLeast, jsonOf, ruleFieldsOf, ruleJsonOf } from '../core/decision-fields.js'
 import type { DecisionSource } from '../core/decision-source.js'
 import type { Rule } from '../core/rule.js'
 import { unitsOf } from '../core/units.js'
+import { countsRefusals, verdictOf } from '../core/verdict.js'
 
 /** What one rule says of a request. */
 export interface RemotePart extends RuleDecision {
-  readonly shadow?: ShadowDecision
   /**
    * Where the charge is, as the store writes it; undefined if nothing was charged. On one server: the mark, and the
    * birth of the value.
@@ -17,15 +17,10 @@ export interface RemotePart extends RuleDecision {
   readonly birth?: number
 }
 
-/** Whether a rule with `countRefused` has charged a request by `check` that it has refused. @param limit in units */
-export function hasCounted(
-  rule: Rule,
-  { allowed, shadow }: RemotePart,
-  cost: number,
-  limit: number,
-): boolean {
-  const isOver = !allowed || shadow?.allowed === false
-  return rule.countRefused === true && isOver && cost > 0 && unitsOf(cost, rule.unit ?? 1) <= limit
+/** Whether a rule has charged a request by `check` that it has refused. @param limit in units */
+export function hasCounted(rule: Rule, part: RemotePart, cost: number, limit: number): boolean {
+  if (!countsRefusals(rule) || verdictOf(part).allowed) return false
+  return cost > 0 && unitsOf(cost, rule.unit ?? 1) <= limit
 }
 
 /** The request of a decision, for a refund. */

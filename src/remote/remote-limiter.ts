@@ -39,6 +39,7 @@ import { admitted } from '../core/limited.js'
 import { checkOtherLimit } from '../core/rule.js'
 import { isUncounted } from '../core/uncounted-limit.js'
 import { unitsBetween, unitsOf, wholeUnitsIn } from '../core/units.js'
+import { verdictOf } from '../core/verdict.js'
 import type { SharedLimiter } from '../engines/share.js'
 import { shownRules } from '../limiters/shown-rules.js'
 import type { Key, PackedKeys } from '../memory/keys.js'
@@ -334,7 +335,7 @@ export class RemoteLimiter implements AsyncLimiter {
 
   async #settle(decision: RemoteDecision, cost: number, actualCost: number): Promise<number> {
     if (actualCost <= cost) return 0 - (await this.#giveBack(decision, cost - actualCost))
-    const charges = decision.parts.map((part) => part.shadow?.allowed !== false && !isUncounted(part.limit))
+    const charges = decision.parts.map((part) => verdictOf(part).allowed && !isUncounted(part.limit))
     const units = this.#names.units.map((unit, i) =>
       charges[i] ? -unitsBetween(cost, actualCost, unit ?? 1) : 0,
     )

@@ -5,7 +5,8 @@ import { DEFAULT_ALGORITHM, granulesOf, invalidRule } from '../core/rule-algorit
 
 /** Codes of algorithms, and the flags above them. */
 export const ALGORITHM_CODE = { SLIDING_WINDOW: 0, FIXED_WINDOW: 1, TOKEN_BUCKET: 2 } as const
-export const RULE_FLAG = { SHADOW: 16, COUNT_REFUSED: 32 } as const
+/** The flags of a rule begin here. */
+export const ONE_FLAG = 16
 
 /** A rule whose keys are on Redis, in whole units. */
 export interface RemoteRule {
@@ -38,8 +39,7 @@ export function checkRemoteRule(rule: Rule, path = ''): RemoteRule {
   }
   const code = codeOf(rule)
   const parts = partsOf(rule)
-  const flags =
-    code + (rule.shadow ? RULE_FLAG.SHADOW : 0) + (rule.countRefused ? RULE_FLAG.COUNT_REFUSED : 0)
+  const flags = code + ONE_FLAG * rule.flags
   return { rule, parts, flags, windowMs: wholeMs, shape: checksum(`${code} ${parts} ${wholeMs}`) }
 }
 

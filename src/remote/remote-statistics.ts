@@ -1,4 +1,5 @@
 import type { LimiterStats } from '../api/limiter.js'
+import { verdictOf } from '../core/verdict.js'
 import { messageOf } from './last-error.js'
 import type { Outage } from './outage.js'
 import type { RemoteDecision } from './remote-decision.js'
@@ -50,11 +51,13 @@ export class RedisStatistics {
   #outages = 0
   #lastFailure: string | undefined
 
-  count({ allowed, shadow, source }: RemoteDecision): void {
-    if (allowed) this.#allowed++
-    else this.#denied++
-    if (allowed && shadow?.allowed === false) this.#shadowDenied++
-    if (source === 'local') this.#local++
+  count(decision: RemoteDecision): void {
+    if (!decision.allowed) this.#denied++
+    else {
+      this.#allowed++
+      if (!verdictOf(decision).allowed) this.#shadowDenied++
+    }
+    if (decision.source === 'local') this.#local++
   }
 
   noteOutage({ cause }: Outage): void {

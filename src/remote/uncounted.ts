@@ -1,6 +1,8 @@
 // Limits of a call that need no count. The store decides as if such a rule were asked for nothing, so only a block
 // refuses, and what the limit says is put into its decision.
+
 import { isUncounted } from '../core/uncounted-limit.js'
+import { enforced, isEnforced, verdictOf } from '../core/verdict.js'
 import type { CallLimit } from '../engines/engine.js'
 import { RemoteDecision, type RemotePart } from './remote-decision.js'
 import type { RemoteRule } from './remote-rule.js'
@@ -42,24 +44,27 @@ export class UncountedRequest {
   decision(made: RemoteDecision): RemoteDecision {
     const { requested, source, parts } = made
     const { cost } = requested
-    const all = parts.map((part, i) => partBy(part, this.#own[i], cost))
+    const all = parts.map((part, i) => partBy(part, this.#rules[i]!, this.#own[i], cost))
     const refusing = this.#indexOfRefusing(cost)
     return new RemoteDecision(requested, source, all, refusing < 0 ? made.refusing : refusing)
   }
 
   /** The index of the first enforced rule whose limit of 0 refuses the cost, or -1. */
   #indexOfRefusing(cost: number): number {
-    return cost === 0 ? -1 : this.#own.findIndex((limit, i) => limit === 0 && !this.#rules[i]!.rule.shadow)
+    return cost === 0
+      ? -1
+      : this.#own.findIndex((limit, i) => limit === 0 && isEnforced(this.#rules[i]!.rule))
   }
 }
 
 /** What a rule says that was asked for nothing: it has refused if the key is blocked. */
-function partBy(part: RemotePart, limit: number | undefined, cost: number): RemotePart {
+function partBy(part: RemotePart, { rule }: RemoteRule, limit: number | undefined, cost: number): RemotePart {
   if (limit === undefined) return part
-  const { retryAfterMs: blockedMs } = part.shadow ?? part
-  const isAllowed = blockedMs === 0 && cost <= limit
-  const retryAfterMs = cost > limit ? NEVER : blockedMs
+  const { retryAfterMs: blockedMs } = verdictOf(part)
+  const verdict = {
+    allowed: blockedMs === 0 && cost <= limit,
+    retryAfterMs: cost > limit ? NEVER : blockedMs,
+  }
   const figures = { limit, remaining: blockedMs > 0 ? 0 : limit, resetMs: blockedMs }
-  if (part.shadow === undefined) return { ...part, ...figures, allowed: isAllowed, retryAfterMs }
-  return { ...part, ...figures, shadow: { allowed: isAllowed, retryAfterMs } }
+  return { ...part, ...figures, ...enforced(verdict, rule) }
 }

@@ -2,6 +2,7 @@ import { formatDuration } from '../core/duration.js'
 import { MillraceError } from '../core/errors.js'
 import type { Rule, Rules } from '../core/rule.js'
 import type { Rate } from '../core/rule-algorithms.js'
+import { FLAGS } from '../core/rule-options.js'
 import { type Arenas, type Seeds, seedsOf } from '../memory/arenas.js'
 import { HEADER, type OnFull, setsFor, sumsFor } from '../memory/layout.js'
 import type { Arena } from '../memory/records.js'
@@ -88,8 +89,10 @@ function compareRule(rule: Rule, arena: Arena, at: string): Compared[] {
     [`${at}align`, rule.align, align, rule.align === align],
     [`${at}maxLimit`, ...mostInLog(rule, arena)],
     [`${at}burst`, burstOf(rule.rate), burstOf(rate), burstOf(rule.rate) === burstOf(rate)],
-    compareFlag('countRefused', rule, arena, at),
-    compareFlag('shadow', rule, arena, at),
+    ...FLAGS.map(([name, flag]): Compared => {
+      const [expected, found] = [(rule.flags & flag) !== 0, (arena.flags & flag) !== 0]
+      return [`${at}${name}`, `${expected}`, `${found}`, expected === found]
+    }),
   ]
 }
 
@@ -102,11 +105,6 @@ function mostInLog(rule: Rule, { algorithm, shape }: Arena): [string, string, bo
 /** The part of the limit that a burst is. Limits need not match, but this part stays. */
 function burstOf(rate: Rate | undefined): string {
   return rate === undefined ? 'the limit' : `${rate.burst} for a limit of ${rate.limit}`
-}
-
-function compareFlag(name: 'countRefused' | 'shadow', rule: Rule, arena: Arena, at: string): Compared {
-  const expected = rule[name] === true
-  return [`${at}${name}`, `${expected}`, `${arena[name]}`, expected === arena[name]]
 }
 
 /**

@@ -15,6 +15,7 @@ const rule = {
   align: 'none',
   units: 0,
   offsetMs: 0,
+  flags: 0,
 } as const
 
 test('keys that share half of their fingerprints are different keys, in a full table too', () => {

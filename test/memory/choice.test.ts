@@ -37,6 +37,7 @@ const rule = {
   align: 'none',
   units: 0,
   offsetMs: 0,
+  flags: 0,
 } as const
 
 interface Way {

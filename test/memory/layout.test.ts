@@ -1,6 +1,7 @@
 import { attachLimiter, createLimiter, manualClock } from 'millrace'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import { FLAGS } from '#millrace/core/rule-options.js'
 import layout from '#millrace/memory/layout.js'
 
 /** The index and the range of each word. Versions of this package that agree on them may share one arena. */
@@ -116,8 +117,6 @@ const VERSION_7 = {
   MOST_BLOCKS: 64,
   MOST_BLOCKED: 16,
   MIN_SETS: 2,
-  COUNT_REFUSED: 1,
-  SHADOW: 2,
   LAP_SHIFT: 24,
 }
 
@@ -126,6 +125,10 @@ test('the map of an arena of version 7 has not changed: a change needs a new ver
   const { LAYOUT_VERSION, setsFor, isBuckets, isWindow, shapeFor, sumsFor, refundsOf, ...map } = layout
   assert.is(LAYOUT_VERSION, 7)
   assert.equal({ ...map }, VERSION_7)
+  assert.equal(FLAGS, [
+    ['countRefused', 1],
+    ['shadow', 2],
+  ])
 })
 
 test('the refunds of a bucket lie between its lap and its count', () => {

@@ -21,7 +21,7 @@ const ROWS: Readonly<Record<string, string>> = {
   'redis/clients': 'remote core',
   'redis/counting': 'redis redis/clients redis/restoring remote engines core',
   'redis/groups': 'redis redis/clients redis/packed redis/restoring remote groups api engines memory core',
-  'redis/packed': 'redis redis/clients redis/counting redis/restoring remote engines',
+  'redis/packed': 'redis redis/clients redis/counting redis/restoring remote engines core',
   'redis/restoring': 'redis remote core',
   'redis/shards': 'redis/clients remote api engines core',
   memcached: 'remote policies api engines core',

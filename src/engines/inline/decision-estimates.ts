@@ -65,7 +65,7 @@ export class DecisionEstimates {
 
   /**
    * All figures of a decision that was just made, in an object that the next call overwrites. `retryAfterMs`
-   * of a shadow rule's admission is as it would have been.
+   * of an admission that was not enforced is as it would have been.
    */
   figuresOf(decided: Decided): Figures {
     if (!this.#isBlocked(decided.adm)) return this.#figuresAtOnce(decided)

@@ -6,7 +6,7 @@ import { InlineDecision, isRefusal, Outcome } from '../../core/inline-decision.j
 import type { Reading } from '../../core/reading.js'
 import { again } from '../../core/tries.js'
 import { isUncounted } from '../../core/uncounted-limit.js'
-import { changesRefusals } from '../../memory/arena.js'
+import { changesRefusals, countsRefusals, isEnforced } from '../../core/verdict.js'
 import { count } from '../../memory/counters.js'
 import { HEADER } from '../../memory/layout.js'
 import { changeLimit, type PresentRule } from '../../memory/limit.js'
@@ -41,7 +41,7 @@ type Limit = number | undefined
  */
 export class InlineEngine implements Engine<InlineDecision> {
   readonly ruleName: string
-  /** Whether the rule has the option `shadow`. */
+  /** Whether the rule is not enforced. */
   readonly isShadow: boolean
   readonly reading: Reading
   readonly addon = chooseAddon()
@@ -72,19 +72,19 @@ export class InlineEngine implements Engine<InlineDecision> {
   readonly attempt: RuleAttempt
   #isNative = false
   readonly #tally: Tally
-  /** Whether the rule has the option `countRefused` or `shadow`. */
+  /** @see changesRefusals */
   readonly #changesRefusals: boolean
   countsRefused: boolean
 
   /** With `call`, memory for calls of the addon, `RulesEngine` reads the clock and counts the decisions. */
   constructor(arena: Arena, ruleName: string, clock: Clock, call?: Int32Array) {
     this.ruleName = ruleName
-    this.isShadow = arena.shadow
+    this.isShadow = !isEnforced(arena)
     this.#changesRefusals = changesRefusals(arena)
-    this.countsRefused = arena.countRefused
+    this.countsRefused = countsRefusals(arena)
     this.#words = arena.words
     this.#call = call
-    this.#tally = new Tally(call === undefined ? arena : undefined, arena.shadow)
+    this.#tally = new Tally(call === undefined ? arena : undefined, this.isShadow)
     this.views = new Views(arena, clock, (view) => this.#use(view))
     this.reading = this.views.reading
     this.#rule = this.views.rule
@@ -392,7 +392,7 @@ export class InlineEngine implements Engine<InlineDecision> {
     return Outcome.REFUSED
   }
 
-  /** Refuses by a rule with the option `countRefused` or `shadow`. */
+  /** Refuses by a rule that charges or allows what it refuses. */
   #refuseByOptions(way: number, lo: number, hi: number, cost: number, limit: number): Outcome {
     // The figures of the decision are then those of the cell with this charge.
     if (this.countsRefused && this.changes.penalizeWay(way, lo, hi, cost, limit))

@@ -3,6 +3,7 @@ import type { Clock } from '../../core/clock.js'
 import { Outcome } from '../../core/inline-decision.js'
 import { InlineRulesDecision, type RuleCharge } from '../../core/inline-rules-decision.js'
 import { type Parts, type RulePart, type RulesDecision, UNDECIDED } from '../../core/rules-decision.js'
+import { isEnforced, wasEnforced } from '../../core/verdict.js'
 import type { Arenas } from '../../memory/arenas.js'
 import { type ChosenAddon, chooseAddon } from '../../native/addon.js'
 import { callOf, callsFor, NativeSeries } from '../../native/series.js'
@@ -58,7 +59,7 @@ export class RulesEngine implements Engine<RulesDecision> {
     this.#clock = clock
     this.#series = this.#newSeries()
     this.#tally = new Tally(arenas[0])
-    this.#hasShadow = arenas.some(({ shadow }) => shadow)
+    this.#hasShadow = !arenas.every(isEnforced)
   }
 
   /** With units, each rule has a cost of its own. */
@@ -375,5 +376,5 @@ const SUMMED = ['evicted', 'evictedLive', 'noRoom', 'blocksEvicted', 'damaged', 
 
 /** The index of the first enforced rule with a limit below the cost, or -1. */
 function indexOfLimitBelow(parts: Parts, cost: number): number {
-  return parts.findIndex(({ limit, shadow }) => shadow === undefined && cost > limit)
+  return parts.findIndex((part) => cost > part.limit && wasEnforced(part))
 }

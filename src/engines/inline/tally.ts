@@ -16,7 +16,7 @@ export class Tally {
   #denied = 0
   #shadowDenied = 0
 
-  /** Without an arena the counts are dropped. `isShadow`: the rule has the option `shadow`. */
+  /** Without an arena the counts are dropped. `isShadow`: the rule is not enforced. */
   constructor(arena: Arena | undefined, isShadow = false) {
     this.#arena = arena
     this.#isShadow = isShadow
@@ -30,13 +30,13 @@ export class Tally {
     if (++this.#denied >= DECISIONS_PER_FLUSH) this.flush()
   }
 
-  /** Counts an admission that a rule with the option `shadow` would have refused. */
+  /** Counts an admission by a rule that has no room, and is not enforced. */
   admitInShadow(): void {
     this.#shadowDenied++
     this.admit()
   }
 
-  /** Counts an outcome, and returns it; or SHADOWED for a refusal by a rule with the option `shadow`. */
+  /** Counts an outcome, and returns it; or SHADOWED for a refusal by a rule that is not enforced. */
   count(outcome: Outcome): Outcome {
     if (outcome >= Outcome.UNCOUNTED) this.admit()
     else if (this.#isShadow) {

@@ -3,6 +3,7 @@ import { fieldsOf, jsonOf, secondsOf } from '../../core/decision-fields.js'
 import { type InlineDecision, Outcome } from '../../core/inline-decision.js'
 import { type Parts, RulesDecision } from '../../core/rules-decision.js'
 import { UnitDecision } from '../../core/unit-decision.js'
+import { verdictOf } from '../../core/verdict.js'
 import {
   CHARGED_TICK,
   COST,
@@ -27,7 +28,7 @@ import { type RingMemory, slotOfRule } from './ring-transport.js'
 /** The rule of a decision. */
 export interface DecidingRule {
   readonly ruleName: string
-  /** Whether the rule has the option `shadow`. */
+  /** Whether the rule is not enforced. */
   readonly isShadow?: boolean
   /** The option `unit` of one of several rules. */
   readonly unit?: number | undefined
@@ -119,7 +120,7 @@ export function writeDecision({ words, doubles }: RingMemory, slot: number, deci
   words[slot + REFUNDS] = decision.receipt
   words[slot + REMAINING] = wordOfUnits(decision.remaining)
   doubles[double + NUMBER] = decision.at
-  doubles[double + RETRY_AFTER_MS] = (decision.shadow ?? decision).retryAfterMs
+  doubles[double + RETRY_AFTER_MS] = verdictOf(decision).retryAfterMs
   doubles[double + RESET_MS] = decision.resetMs
 }
 
@@ -143,7 +144,7 @@ export class PoolDecision implements Decision {
   readonly #tick: number
   readonly #receipt: number
   readonly #at: number
-  /** How long the request is refused, or would have been by a rule with the option `shadow`. */
+  /** How long the request is refused, or would have been if its rule were enforced. */
   readonly #refusedMs: number
   #outcome: Outcome
 

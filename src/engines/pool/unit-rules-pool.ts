@@ -1,3 +1,4 @@
+import { isEnforced } from '../../core/verdict.js'
 import type { RuleMemory } from '../../memory/arenas.js'
 import { Op } from '../../memory/request-ring.js'
 import { unitIn } from '../../memory/unit.js'
@@ -24,7 +25,11 @@ export class UnitRulesPool extends PoolEngine {
 /** The pool of a limiter. @throws MillraceError `ERR_MILLRACE_NO_THREADS`, `ERR_MILLRACE_BUNDLED` */
 export function poolOf({ arenas, names }: RuleMemory, share: SharedLimiter, settings: PoolSettings): Pool {
   const units = arenas.map(({ words }) => unitIn(words))
-  const rules = arenas.map(({ shadow }, i) => ({ ruleName: names[i]!, isShadow: shadow, unit: units[i] }))
+  const rules = arenas.map((arena, i) => ({
+    ruleName: names[i]!,
+    isShadow: !isEnforced(arena),
+    unit: units[i],
+  }))
   const onDamage = (error: unknown) => noteDamage(arenas[0].words, error)
   const [unit] = units
   if (arenas.length === 1) {

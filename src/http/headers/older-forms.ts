@@ -51,7 +51,7 @@ abstract class OlderForm<Response> {
   protected abstract set(response: Response, policy: Policy, remaining: number, resetMs: number): void
 }
 
-/** No rule is shown, because all have the option `shadow`. */
+/** No rule is shown, because none is enforced. */
 const NONE = -1
 
 /** The index of the rule that decided, without those that clients don't hear of. */

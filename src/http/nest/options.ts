@@ -39,7 +39,7 @@ export interface RateLimitModuleOptions extends Omit<RateLimitOptions<NestReques
   cost?: (request: NestRequest, context: ExecutionContext) => Awaitable<number>
   /** Whether to pass this request on without a decision. */
   skip?: (request: NestRequest, context: ExecutionContext) => Awaitable<boolean>
-  /** Is called for each request over its limit, for logs and metrics; also with `shadow` and `delay`. */
+  /** Is called for each request over its limit, for logs and metrics; also if none is refused, and with `delay`. */
   onLimited?: (request: NestRequest, decision: Decision, context: ExecutionContext) => void
   /**
    * Is called for a refused request, in place of throwing a {@link RateLimitException}: throws an exception of

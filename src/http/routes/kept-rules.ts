@@ -1,5 +1,6 @@
 import type { LimiterRule } from '../../api/call-options.js'
 import type { Decision } from '../../core/decision.js'
+import { wasEnforced } from '../../core/verdict.js'
 import type { ValueCache } from '../value-cache.js'
 
 /** The parts of header values that depend on a rule's limit and window. */
@@ -21,7 +22,7 @@ const MOST_POLICIES = 64
 
 /** The policies of one rule, by limit. */
 export class RulePolicies {
-  /** Whether clients hear of the rule: not of one with the option `shadow`, which never refuses. */
+  /** Whether clients hear of the rule: not of one that never refuses. */
   isShown = true
   windowMs: number
   readonly #make: (limit: number) => Policy
@@ -94,9 +95,9 @@ export class KeptRules {
     else if (--this.#left === 0) this.#read()
   }
 
-  /** Learns from the first decision which rules have the option `shadow`. */
+  /** Learns from the first decision which rules are enforced. */
   #meet({ rules }: Decision): void {
-    for (let i = 0; i < this.all.length; i++) this.all[i]!.isShown = rules[i]!.shadow === undefined
+    for (let i = 0; i < this.all.length; i++) this.all[i]!.isShown = wasEnforced(rules[i]!)
     this.#left = DECISIONS_PER_READ
   }
 

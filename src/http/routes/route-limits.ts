@@ -18,6 +18,8 @@ import { Routes, SEVERAL } from './routes.js'
 /** The options beside those of HTTP and of rules: of the engine and its memory. */
 const ENGINE_OPTIONS: readonly string[] = ['maxKeys', 'onFull', 'engine', 'pool', 'clock', 'shared']
 const RULES_OF_A_ROUTE: readonly string[] = [...RULE_OPTIONS, 'rules', 'limiter']
+/** Without the options of the middleware itself. */
+const RULES_OF_ALL = RULES_OF_A_ROUTE.filter((name) => name === 'limiter' || !HTTP_OPTIONS.includes(name))
 
 /** A route without a limit. */
 const UNLIMITED = Symbol('not limited')
@@ -107,9 +109,8 @@ export class RouteLimits<Response> {
       hasOwnLimits: typeof limit === 'function',
       usesHandles: ban === undefined && delay === undefined,
     }
-    const rules = pick(given, RULES_OF_A_ROUTE)
+    const rules = pick(given, RULES_OF_ALL)
     if (typeof limit === 'function') delete rules.limit
-    delete rules.shadow // the middleware's own
     if (routes === undefined || limit !== undefined || Object.keys(rules).length > 0)
       this.others = this.add(rules)
     if (routes !== undefined)

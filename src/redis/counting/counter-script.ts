@@ -12,8 +12,16 @@
 // Birth and the end of a block are those of `strict-value.ts`, and shapes differ between algorithms. The
 // estimate is exact: before * (W - elapsed) has up to 59 bits, so `ratio` divides it in two halves.
 
-import { COUNTING_FLAG } from '../counting-rule.js'
-import { CHANGED_FIELDS, IS_OTHER_TYPE, KEY_FAULT, REFUNDED, ValueVersion, Verdict } from '../script-codes.js'
+import { COUNT_REFUSED, SHADOW } from '../../core/verdict.js'
+import {
+  CHANGED_FIELDS,
+  flagIn,
+  IS_OTHER_TYPE,
+  KEY_FAULT,
+  REFUNDED,
+  ValueVersion,
+  Verdict,
+} from '../script-codes.js'
 import { FIRST_ARGUMENTS, RULE_ARGUMENTS } from './counting-call.js'
 
 /**
@@ -154,7 +162,7 @@ for j = j, K - 1 do
         if isOver then x.wait = fitsAt(x.limit - cost, x.units, x.before, x.i, x.W) - now end
         x.wait = max(x.wait, x.till - now)
       end
-      if x.flags % ${2 * COUNTING_FLAG.SHADOW} >= ${COUNTING_FLAG.SHADOW} then x.verdict = ${Verdict.SHADOWED} else refused = true end
+      if ${flagIn('x.flags', SHADOW)} then x.verdict = ${Verdict.SHADOWED} else refused = true end
     end
     st[i] = x
   end
@@ -174,7 +182,7 @@ for j = j, K - 1 do
       local ms = (x.i + 2) * W - now
       local isOver = x.verdict ~= ${Verdict.ADMITTED}
       local counts = charges and x.verdict ~= ${Verdict.SHADOWED}
-        or op == 'c' and isOver and x.flags >= ${COUNTING_FLAG.COUNT_REFUSED} and cost <= x.limit
+        or op == 'c' and isOver and ${flagIn('x.flags', COUNT_REFUSED)} and cost <= x.limit
       if op == 'a' and cost > 0 then
         local age = x.i - floor((x.g - ARGV[more + 1 + j]) / W)
         if age == 0 or age == 1 then receipt = x.i end

@@ -1,4 +1,4 @@
-import { COUNTING_FLAG } from '../counting-rule.js'
+import { countsRefusals, isEnforced } from '../../core/verdict.js'
 import { Verdict } from '../script-codes.js'
 import type { CountingCall } from './counting-call.js'
 import { FOREVER_MS, type LogValue } from './log-value.js'
@@ -38,7 +38,7 @@ function decided({ op, costs }: CountingCall, values: readonly LogValue[]): numb
     const cost = costs[i]!
     const { verdict, waitMs } = opinions[i]!
     const isOver = verdict !== Verdict.ADMITTED
-    const isCounted = op === 'check' && isOver && value.rule.flags >= COUNTING_FLAG.COUNT_REFUSED
+    const isCounted = op === 'check' && isOver && countsRefusals(value.rule)
     let wait = waitMs
     let mark = -1
     if (isOver ? isCounted && cost > 0 && cost <= value.limit : op !== 'peek' && !isRefused && cost > 0) {
@@ -55,8 +55,7 @@ function opinionOf(value: LogValue, cost: number): Opinion {
   const { limit, sum, untilMs, nowMs, isBlocked } = value
   const isOver = cost > 0 && sum + cost > limit
   if (!isOver && !isBlocked) return { verdict: Verdict.ADMITTED, waitMs: 0 }
-  const isShadow = value.rule.flags % (2 * COUNTING_FLAG.SHADOW) >= COUNTING_FLAG.SHADOW
-  const verdict = isShadow ? Verdict.SHADOWED : Verdict.REFUSED
+  const verdict = isEnforced(value.rule) ? Verdict.REFUSED : Verdict.SHADOWED
   if (cost > limit || untilMs === FOREVER_MS) return { verdict, waitMs: -1 }
   const fitsMs = isOver ? value.leavesMs(sum + cost - limit) : 0
   return { verdict, waitMs: Math.max(fitsMs, untilMs - nowMs) }

@@ -16,8 +16,8 @@
 // The set has at most as many charges as the largest limit of the rule (`maxLimit`). Of more, which only penalties and
 // refusals that count can add, the oldest go: they decide nothing, because the others fill the limit.
 
-import { COUNTING_FLAG } from '../counting-rule.js'
-import { CHANGED_FIELDS, IS_OTHER_TYPE, KEY_FAULT, REFUNDED, Verdict } from '../script-codes.js'
+import { COUNT_REFUSED, SHADOW } from '../../core/verdict.js'
+import { CHANGED_FIELDS, flagIn, IS_OTHER_TYPE, KEY_FAULT, REFUNDED, Verdict } from '../script-codes.js'
 import { FIRST_ARGUMENTS, RULE_ARGUMENTS } from './counting-call.js'
 
 export const LOG_VERSION = 1
@@ -199,7 +199,7 @@ for j = j, K - 1 do
         if isOver then x.wait = leaves(x, x.sum + cost - x.limit) end
         x.wait = max(x.wait, x.till - nowMs)
       end
-      if x.flags % ${2 * COUNTING_FLAG.SHADOW} >= ${COUNTING_FLAG.SHADOW} then x.verdict = ${Verdict.SHADOWED} else refused = true end
+      if ${flagIn('x.flags', SHADOW)} then x.verdict = ${Verdict.SHADOWED} else refused = true end
     end
     if isDamaged then fault = ${KEY_FAULT.CUT}; break end
     st[i] = x
@@ -223,7 +223,7 @@ for j = j, K - 1 do
       local cost, receipt, result, ms = x.cost, -1, 0, ceil((x.g + x.W - now) / 1000)
       local isOver = x.verdict ~= ${Verdict.ADMITTED}
       local counts = isCharged and x.verdict ~= ${Verdict.SHADOWED}
-        or op == 'c' and isOver and x.flags >= ${COUNTING_FLAG.COUNT_REFUSED} and cost <= x.limit
+        or op == 'c' and isOver and ${flagIn('x.flags', COUNT_REFUSED)} and cost <= x.limit
       if op == 'a' and cost > 0 then
         local age = ARGV[more + 1 + j] * 1000
         if age < x.W then receipt = charge(x, cost, x.g - age) end

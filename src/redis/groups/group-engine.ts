@@ -1,4 +1,5 @@
 import { MillraceError } from '../../core/errors.js'
+import { isEnforced } from '../../core/verdict.js'
 import type { CallLimit } from '../../engines/engine.js'
 import { KeyNames } from '../../remote/key-names.js'
 import type { RemoteDecision } from '../../remote/remote-decision.js'
@@ -116,7 +117,7 @@ export class GroupEngine extends StrictEngine {
   /** Whether the limit of an enforced rule is below the cost. */
   #isAbove(asked: Asked, limits: readonly (number | undefined)[] | undefined): boolean {
     const units = unitsAsked(asked, this.rules)
-    return this.rules.some(({ rule }, i) => !rule.shadow && units[i]! > (limits?.[i] ?? rule.limit))
+    return this.rules.some(({ rule }, i) => isEnforced(rule) && units[i]! > (limits?.[i] ?? rule.limit))
   }
 
   /** @throws MillraceError for a closed member, and for keys that one call can't have */

@@ -4,8 +4,9 @@
 // `strict-value.ts` says what the value of a key is.
 //
 // All numbers in the script stay below 2^53, so that a double holds them: `checkRemoteRule` bounds windows and granules.
-import { ALGORITHM_CODE, type RemoteRule, RULE_FLAG } from '../../remote/remote-rule.js'
-import { CHANGED_FIELDS, IS_OTHER_TYPE, KEY_FAULT, REFUNDED, Verdict } from '../script-codes.js'
+import { COUNT_REFUSED, SHADOW } from '../../core/verdict.js'
+import { ALGORITHM_CODE, ONE_FLAG, type RemoteRule } from '../../remote/remote-rule.js'
+import { CHANGED_FIELDS, flagIn, IS_OTHER_TYPE, KEY_FAULT, REFUNDED, Verdict } from '../script-codes.js'
 import { shortcutOf } from './strict-shortcut.js'
 import { layoutOf, VALUE_FUNCTIONS } from './strict-value.js'
 
@@ -151,7 +152,7 @@ for j = j, K - 1 do
         end
         if till - now > wait then wait = till - now end
       end
-      if flags % ${RULE_FLAG.COUNT_REFUSED} >= ${RULE_FLAG.SHADOW} then verdict = ${Verdict.SHADOWED} else refused = true end
+      if ${flagIn('flags', ONE_FLAG * SHADOW)} then verdict = ${Verdict.SHADOWED} else refused = true end
     end
     st[i] = {s, born, mark, a, till, kept, base, sum, g, need, verdict, wait, k, shape, limit, n, W, alg, flags, cost, z}
   end
@@ -179,7 +180,7 @@ for j = j, K - 1 do
       local receipt, result, ms, newest = -1, 0, 0, nil
       local isOver = verdict ~= ${Verdict.ADMITTED}
       local counts = charges and verdict ~= ${Verdict.SHADOWED}
-        or op == 'c' and isOver and flags >= ${RULE_FLAG.COUNT_REFUSED} and cost <= limit
+        or op == 'c' and isOver and ${flagIn('flags', ONE_FLAG * COUNT_REFUSED)} and cost <= limit
       if alg == 2 and s and (op == 'b' or op == 'u') then base = lessened(base) end
       if op == 'a' and alg == 1 and now - agedMs < g then
         -- in the window before; if there is no window now, that one may last still

@@ -25,7 +25,7 @@
 // the bucket was charged after it was empty, modulo 512.
 //
 // The length of a value is even. That of sliding counters is odd, and so was that of versions 1 and 2.
-import { ALGORITHM_CODE, type RemoteRule } from '../../remote/remote-rule.js'
+import { ALGORITHM_CODE, ONE_FLAG, type RemoteRule } from '../../remote/remote-rule.js'
 import { BIRTH_RANGE_MS, KEY_FAULT, ValueVersion } from '../script-codes.js'
 
 export interface ValueLayout {
@@ -53,7 +53,7 @@ const WIDE: ValueLayout = {
 const MOST_NARROW = 255
 
 export function layoutOf({ flags, parts }: RemoteRule): ValueLayout {
-  const isSliding = flags % 16 === ALGORITHM_CODE.SLIDING_WINDOW
+  const isSliding = flags % ONE_FLAG === ALGORITHM_CODE.SLIDING_WINDOW
   return isSliding && parts <= MOST_NARROW ? NARROW : WIDE
 }
 

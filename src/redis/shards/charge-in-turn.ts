@@ -1,4 +1,5 @@
 import { unitsOf } from '../../core/units.js'
+import { countsRefusals } from '../../core/verdict.js'
 import type { CallLimit } from '../../engines/engine.js'
 import type { Pending } from '../../remote/deadlines.js'
 import { hasCounted, type RemoteDecision } from '../../remote/remote-decision.js'
@@ -46,7 +47,7 @@ export async function chargeInTurn(
  * before it decides the next one of the same key.
  */
 function roundsOf({ asked, rules }: Requests): number[][] {
-  if (!rules.some(({ rule }) => rule.countRefused)) return [[...asked.keys()]]
+  if (!rules.some(({ rule }) => countsRefusals(rule))) return [[...asked.keys()]]
   const rounds: number[][] = []
   const seen = new Map<string, number>()
   for (const [i, { key }] of asked.entries()) {

@@ -1,3 +1,4 @@
+import { strictest } from '../../core/verdict.js'
 import { RemoteDecision, type RemotePart, type Requested } from '../../remote/remote-decision.js'
 import { packReceipts } from './receipts.js'
 
@@ -25,20 +26,12 @@ function mergedPart(all: readonly PlacedDecision[], index: number, allowed: bool
   const receipts = each.flatMap(({ place, part: { receipt } }) =>
     allowed && receipt !== undefined ? [{ place, receipt }] : [],
   )
-  const shadows = parts.flatMap(({ shadow }) => shadow ?? [])
   return {
     rule: parts[0]!.rule,
-    allowed: parts.every((part) => part.allowed),
     limit: parts[0]!.limit,
     remaining: Math.min(...parts.map(({ remaining }) => remaining)),
-    retryAfterMs: Math.max(...parts.map(({ retryAfterMs }) => retryAfterMs)),
     resetMs: Math.max(...parts.map(({ resetMs }) => resetMs)),
     receipt: packReceipts(receipts),
-    ...(shadows.length > 0 && {
-      shadow: {
-        allowed: shadows.every((shadow) => shadow.allowed),
-        retryAfterMs: Math.max(...shadows.map(({ retryAfterMs }) => retryAfterMs)),
-      },
-    }),
+    ...strictest(parts),
   }
 }

@@ -1,4 +1,5 @@
 import { MillraceError } from '../../core/errors.js'
+import { countsRefusals } from '../../core/verdict.js'
 import type { CallLimit } from '../../engines/engine.js'
 import { Outage } from '../../remote/outage.js'
 import { RemoteDecision } from '../../remote/remote-decision.js'
@@ -191,7 +192,7 @@ export class SplitStore implements RemoteStore {
   }
 
   get #countsRefused(): boolean {
-    return this.rules.some(({ rule }) => rule.countRefused)
+    return this.rules.some(({ rule }) => countsRefusals(rule))
   }
 
   #unit(index: number): number {
