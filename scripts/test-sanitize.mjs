@@ -98,7 +98,7 @@ async function testInNode(sanitizers) {
   note(`${sanitizers.join(', ')}: building the addon`)
   const addon = buildAddon(sanitizers)
   const reports = emptyFolder('sanitize/reports')
-  const env = { ...environmentFor(sanitizers, addon, reports), MILLRACE_TESTS: isWhole ? 'whole' : 'quick' }
+  const env = { ...environmentFor(sanitizers, addon, reports), MILLRACE_TESTS: isWhole ? 'long' : 'quick' }
   const wrong = await buildMistakes(sanitizers)
   for (const sanitizer of sanitizers) {
     const { call, said } = MISTAKES[sanitizer]

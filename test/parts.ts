@@ -48,7 +48,8 @@ async function runPart({ name, args, budgetSeconds }: Part): Promise<void> {
   console.log(`     ${name} (budget ${budgetSeconds} s)`)
   const log = createWriteStream(join(logs, `${name}.log`))
   const limitMs = 1_000 * TIMEOUT_BUDGETS * budgetSeconds
-  const ended = await runGroup([process.execPath, ...args], process.env, limitMs, (text) => log.write(text))
+  const onOutput = (text: string) => void log.write(text)
+  const ended = await runGroup([process.execPath, ...args], process.env, limitMs, { onOutput })
   log.end()
   const { output, code, isTimedOut, left, seconds } = ended
   const lines = output.trimEnd().split('\n')

@@ -1,9 +1,9 @@
-// Runs test files, each in its own process, one more at a time than there are processors:
+// Runs test files, one process more at a time than there are processors. Most have a process of their own:
 //
 //   npm test                      the quick tests
 //   npm test -- memory limiter    the quick tests whose path matches one of these patterns
 //   node build/test/run.js --full [PATTERN ...]    the tests that take longer
-//   node build/test/run.js --whole [PATTERN ...]   these, and all that they leave out by turns
+//   node build/test/run.js --long [PATTERN ...]    those of `npm run test:long`
 //
 // Failed files are named before the last line, `N passed, N failed, N skipped`, which scripts can parse.
 import { availableParallelism } from 'node:os'
@@ -12,7 +12,7 @@ import { parseArgs } from 'node:util'
 import { readFlag } from './long-runs/flags.js'
 import { isLeftOut } from './native/sides.js'
 import { testFiles } from './run/files.js'
-import { lastLine, type Outcome, outcomeOf, totalsOf } from './run/outcome.js'
+import { lastLine, namesOf, type Outcome, outcomeOf, SUMMARY, totalsOf } from './run/outcome.js'
 import { plan, type Run, type Side } from './run/plan.js'
 import { runGroup } from './run/process.js'
 import { runAll } from './run/queue.js'
@@ -22,22 +22,27 @@ const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {
     full: { type: 'boolean', default: false },
-    whole: { type: 'boolean', default: false },
+    long: { type: 'boolean', default: false },
     root: { type: 'string', default: fileURLToPath(new URL('../../', import.meta.url)) },
     jobs: { type: 'string' },
     limit: { type: 'string' },
+    linger: { type: 'string' },
   },
 })
-const size = values.full || values.whole ? 'full' : 'quick'
+const size = values.long ? 'long' : values.full ? 'full' : 'quick'
 /** One more than the processors, because some files mostly wait. */
 const jobs = readFlag('jobs', values.jobs, { fallback: availableParallelism() + 1, least: 1, most: 256 })
-/** The timeout of a file, in seconds. On an idle machine the longest file takes a tenth of it. */
+/** The timeout of a process, in seconds. On an idle machine the longest one takes a tenth of it. */
 const limit = readFlag('limit', values.limit, {
-  fallback: size === 'full' ? 1_200 : 180,
+  fallback: { quick: 180, full: 1_200, long: 7_200 }[size],
   least: 1,
   most: 86_400,
 })
 
+/** A process has this many seconds to end after its tests. */
+const linger = readFlag('linger', values.linger, { fallback: 10, least: 1, most: 86_400 })
+
+const TOGETHER = fileURLToPath(new URL('run/together.js', import.meta.url))
 const patterns = positionals.map((pattern) => new RegExp(pattern))
 const files = testFiles(values.root)
 const runs = plan(files, { patterns, size, sides: selectedSides() })
@@ -50,8 +55,9 @@ if (size === 'quick') {
   report.listSlow(outcomes)
   const rest = plan(files, { patterns, size: 'full', sides: ['typescript'] })
   if (patterns.length > 0 && rest.length > 0)
-    report.note(`npm run test:full also runs: ${rest.map(({ file }) => file.name).join(', ')}`)
+    report.note(`npm run test:full also runs: ${rest.map(namesOf).join(', ')}`)
 }
+report.noteProcessorTime(outcomes)
 report.listFailed(outcomes)
 const totals = totalsOf(outcomes)
 console.log(lastLine(totals))
@@ -68,10 +74,13 @@ async function runFile(run: Run): Promise<void> {
   report.started(run)
   const env = {
     ...process.env,
-    MILLRACE_TESTS: values.whole ? 'whole' : size,
+    MILLRACE_TESTS: size,
     MILLRACE_NATIVE: run.side === 'addon' ? '1' : '0',
   }
-  const ended = await runGroup([process.execPath, run.file.path], env, 1_000 * limit)
+  const paths = run.files.map(({ path }) => path)
+  const program = paths.length > 1 ? [TOGETHER, ...paths] : paths
+  const watch = { isDone: SUMMARY, lingerMs: 1_000 * linger }
+  const ended = await runGroup([process.execPath, ...program], env, 1_000 * limit, watch)
   const outcome = outcomeOf(run, ended)
   outcomes.push(outcome)
   report.ended(outcome)

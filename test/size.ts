@@ -5,10 +5,10 @@ const selected = process.env.MILLRACE_TESTS
  * The size of the tests: `full` in `npm run test:full` and `npm run test:long`, else `quick`, also for a test file
  * run by itself.
  */
-export const size = selected === 'full' || selected === 'whole' ? 'full' : 'quick'
+export const size = selected === 'full' || selected === 'long' ? 'full' : 'quick'
 
-/** Whether tests that take turns in the full size all run, as in `npm run test:long`. */
-const isWhole = selected === 'whole'
+/** Whether `npm run test:long` runs the tests: all of what the full size has a share of. */
+export const isLong = selected === 'long'
 
 /** Selects a value by the size of the tests. */
 export function sized<T>(sizes: { quick: T; full: T }): T {
@@ -20,16 +20,9 @@ export const atFullSize = (name: string, act: () => Promise<void> | void): void 
   if (size === 'full') test(name, act)
 }
 
-const DAY_MS = 86_400_000
-const DAYS = 5
+const SHARE = 5
 
-/**
- * A fifth of the list, by the day, and at least one entry: all of it in five days. `npm run test:long` gets
- * the whole list.
- */
-export function shareOfToday<T>(all: readonly T[]): readonly T[] {
-  if (isWhole) return all
-  const days = Math.min(DAYS, all.length) // no day is without an entry
-  const today = Math.floor(Date.now() / DAY_MS) % days
-  return all.filter((_, i) => i % days === today)
+/** Every fifth entry of the list, beginning with the first: the same for each commit. In `npm run test:long`, all of it. */
+export function shareOf<T>(all: readonly T[]): readonly T[] {
+  return isLong ? all : all.filter((_, i) => i % SHARE === 0)
 }

@@ -1,8 +1,10 @@
+// run: also-long
+
 import { stripVTControlCharacters } from 'node:util'
-import * as fc from 'fast-check'
 import { type ChartOptions, lineChart, type Series } from 'millrace-cli/dist/chart.js'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import fc from './fast-check.js'
 
 const OPTIONS: ChartOptions = { width: 40, height: 11, xLabelAt: (i) => `14:0${i}`, colour: false }
 const SERIES: Series[] = [

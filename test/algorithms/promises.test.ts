@@ -1,10 +1,10 @@
-// run: also-full
+// run: also-full, also-long
 // Random traffic on a manual clock, judged by an exact sliding log.
 
-import * as fc from 'fast-check'
 import { createLimiter, type Edge, manualClock } from 'millrace'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import fc from '../fast-check.js'
 import { ExactLog } from '../judge/exact-log.js'
 import { sized } from '../size.js'
 import { random } from './random.js'

@@ -1,9 +1,10 @@
-// run: also-full
+// run: also-full, also-long
 // Unusual keys: each has its own cell and exactly its limit, and no call throws.
-import * as fc from 'fast-check'
+
 import { createLimiter, manualClock } from 'millrace'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import fc from '../fast-check.js'
 import { assertRaises } from '../limiter/support.js'
 
 const LIMIT = 3

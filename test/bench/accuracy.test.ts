@@ -1,5 +1,5 @@
-// run: full
-import * as fc from 'fast-check'
+// run: full, also-long
+
 import { ALGORITHM_OPTIONS } from 'millrace/internal'
 import { PROMISES } from 'millrace-cli/dist/replay/promises.js'
 import { test } from 'uvu'
@@ -18,6 +18,7 @@ import {
   workloads,
 } from '../../bench/accuracy/workloads.js'
 import { random } from '../../bench/random.js'
+import fc from '../fast-check.js'
 import { readText } from '../package/root.js'
 
 const MINUTE_MS = 60_000

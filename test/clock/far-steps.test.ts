@@ -1,11 +1,11 @@
-// run: also-full
+// run: also-full, also-long
 // Steps of more than an hour, and gaps longer than a wrap of the tick. At granules of a millisecond ticks
 // wrap after 49.7 days, between the tested gaps of 30 and 60 days.
 
-import * as fc from 'fast-check'
 import { createLimiter } from 'millrace'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import fc from '../fast-check.js'
 import { sized } from '../size.js'
 import { type ClockRule, KeyJudge } from './key-judge.js'
 import { anyMoves, anyRule, anyStepMs, DAY_MS, HOUR_MS, KEYS, type Move, optionsOf } from './moves.js'

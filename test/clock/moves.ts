@@ -1,4 +1,4 @@
-import * as fc from 'fast-check'
+import fc from '../fast-check.js'
 import type { ClockRule } from './key-judge.js'
 
 export const HOUR_MS = 3_600_000

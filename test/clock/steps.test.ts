@@ -1,11 +1,11 @@
-// run: also-full
+// run: also-full, also-long
 // Custom clocks that step back and forth by a second to an hour, freeze, and advance. Judged by an exact log:
 // never over the limit in any window, and no key locked out.
 
-import * as fc from 'fast-check'
 import { attachLimiter, createLimiter, type Limiter } from 'millrace'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import fc from '../fast-check.js'
 import { sized } from '../size.js'
 import { type ClockRule, KeyJudge, standsForMs } from './key-judge.js'
 import { anyMoves, anyRule, anyStepMs, KEYS, type Move, optionsOf } from './moves.js'

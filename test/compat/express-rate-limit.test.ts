@@ -1,8 +1,10 @@
+// run: also-long
 // The store of express-rate-limit and ours, side by side. What only ours does is in express-rate-limit-own.test.ts.
+
 import type { Store } from 'express-rate-limit'
-import fc from 'fast-check'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
+import fc from '../fast-check.js'
 import {
   type FullStore,
   KINDS,

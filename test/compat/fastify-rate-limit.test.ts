@@ -1,10 +1,11 @@
+// run: also-long
 // The store in memory of @fastify/rate-limit and ours, side by side. Sources: the readme and the types of
 // @fastify/rate-limit 11; the readme leaves out what its store does at the edges, so the store itself is asked.
 import LocalStore from '@fastify/rate-limit/store/LocalStore.js'
-import fc from 'fast-check'
 import { MillraceStore, type StoreCallback, type StoreOptions } from 'millrace/compat/fastify-rate-limit'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
+import fc from '../fast-check.js'
 import { withFakeDate } from './fake-date.js'
 
 const WINDOW_MS = 1000

@@ -1,12 +1,13 @@
-// run: typescript
+// run: typescript, also-long
 // The package limiter and ours, side by side. Sources: the readme, the types and the comments of limiter 4. The
 // original reads `performance.now`, ours `Date.now`: the tests turn both.
-import fc from 'fast-check'
+
 import * as original from 'limiter'
 import { createLimiter, manualClock } from 'millrace'
 import * as ours from 'millrace/compat/limiter'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
+import fc from '../fast-check.js'
 import { type FakeDate, withFakeDate } from './fake-date.js'
 
 const KINDS = { original, Millrace: ours } as const

@@ -1,7 +1,7 @@
+// run: also-long
 // The storage in memory of @nestjs/throttler and ours, side by side. Sources: the readme and the types of
 // @nestjs/throttler 6.
 import { ThrottlerStorageService as OriginalStorage, type ThrottlerStorage } from '@nestjs/throttler'
-import fc from 'fast-check'
 import {
   MillraceThrottlerStorage,
   type ThrottlerStorageRecord,
@@ -9,6 +9,7 @@ import {
 } from 'millrace/compat/nestjs-throttler'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
+import fc from '../fast-check.js'
 import { START_MS, withFakeDate } from './fake-date.js'
 
 const TTL_MS = 10_000

@@ -1,10 +1,11 @@
-// run: typescript, full
+// run: typescript, full, also-long
 // What the limiter in place of rate-limiter-flexible has of its own, and random calls of it and of the original.
-import fc from 'fast-check'
+
 import { RateLimiterMillrace } from 'millrace/compat/rate-limiter-flexible'
 import { RateLimiterCompatibleAbstract, type RateLimiterRes } from 'rate-limiter-flexible'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
+import fc from '../fast-check.js'
 import { START_MS, withFakeDate } from './fake-date.js'
 import { type AnyLimiter, fixed, type Kind, original, settled, sliding } from './flexible.js'
 

@@ -1,10 +1,12 @@
-import fc from 'fast-check'
+// run: also-long
+
 import { suite, test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { keyOf } from '#millrace/compat/keys.js'
 import type { CompatOptions } from '#millrace/compat/options.js'
 import type { SlidingCounts } from '#millrace/compat/sliding-counts.js'
 import { countsOf, Windows } from '#millrace/compat/windows.js'
+import fc from '../fast-check.js'
 import { START_MS, withFakeDate } from './fake-date.js'
 
 /** What happens to one key, and how much later. */

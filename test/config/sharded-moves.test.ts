@@ -1,8 +1,10 @@
+// run: also-long
 // Policies that move to other shards, while they are read and changed.
-import fc from 'fast-check'
+
 import { shardedConfig } from 'millrace/config/sharded'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import fc from '../fast-check.js'
 import { codeOf, KEYS, namesOf, policyOf, shardsOf } from './named-shards.js'
 import type { TextStore } from './text-store.js'
 

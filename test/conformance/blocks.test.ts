@@ -1,4 +1,4 @@
-// run: once, also-full
+// run: once, also-full, also-long
 // What a blocked key shows, whatever it has counted, by whatever call.
 
 import type { Decision } from 'millrace'

@@ -1,10 +1,9 @@
-// run: once, also-full
+// run: once, also-full, also-long
 // A limiter of one rule. Limits of one call and reservations are in per-call.test.ts.
 
 import type { ErrorCode } from 'millrace'
 import * as assert from 'uvu/assert'
 import { resolved, until } from '../limiter/support.js'
-import { isSharded } from '../redis/conformance-place.js'
 import { type Claims, codeOf, conform, FIVE, sourceIn } from './suite.js'
 
 /** No limits of a call. */
@@ -243,7 +242,7 @@ const CLAIMS: Claims = {
     await resolved(wait)
   },
   'wakes a call for a key that is cleared, refunded, blocked or unblocked, and none for another key': async ({
-    place,
+    isOnShards,
     limiter,
   }) => {
     for (const key of ['key', 'other']) await limiter.check(key, 5)
@@ -264,7 +263,7 @@ const CLAIMS: Claims = {
       assert.ok((await resolved(waiting)).allowed)
     }
     // Where a decision takes two servers, one of them may begin before a change and end after the next one.
-    if (place !== 'redis' || !isSharded())
+    if (!isOnShards)
       assert.is(
         (await limiter.stats()).denied,
         6,

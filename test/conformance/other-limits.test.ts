@@ -58,8 +58,6 @@ const WAITING: Claims = {
   },
 }
 
-process.env.MILLRACE_TEST_SHARDS = '0' // limiters with shards join no group
-
 const JOINED: Claims = {
   'a limit of a call to a group is one of the rule, and not of its tokens': async ({ make, group }) => {
     for (const unit of [1, 10]) {
@@ -96,14 +94,20 @@ const USED: Claims = {
 
 const RULE = { limit: 20, window: '1m', maxKeys: 20 } as const
 
-conform([
+// The first algorithm has none of these claims, and limiters with shards join no group.
+conform(
   [
-    BOUNDED,
-    ({ countsInParts, mostLimit }) =>
-      mostLimit === undefined ? undefined : { ...RULE, ...(countsInParts && { burst: 5 }) },
+    [
+      BOUNDED,
+      ({ countsInParts, mostLimit }) =>
+        mostLimit === undefined ? undefined : { ...RULE, ...(countsInParts && { burst: 5 }) },
+    ],
+    [BOUNDED, ({ mostLimit }) => (mostLimit === undefined ? undefined : { ...RULE, limit: 200, unit: 10 })],
+    [JOINED, ({ countsInParts }) => (countsInParts ? RULE : undefined)],
+    [USED, ({ countsInParts }) => (countsInParts ? RULE : undefined)],
+    [WAITING, ({ countsInParts }) => (countsInParts ? RULE : undefined)],
   ],
-  [BOUNDED, ({ mostLimit }) => (mostLimit === undefined ? undefined : { ...RULE, limit: 200, unit: 10 })],
-  [JOINED, ({ countsInParts }) => (countsInParts ? RULE : undefined)],
-  [USED, ({ countsInParts }) => (countsInParts ? RULE : undefined)],
-  [WAITING, ({ countsInParts }) => (countsInParts ? RULE : undefined)],
-])
+  undefined,
+  undefined,
+  [],
+)

@@ -1,4 +1,4 @@
-// run: once, also-full
+// run: once, also-full, also-long
 // Limits of one call, `checkOrThrow`, and reservations.
 import { type AsyncReservation, MillraceError, MillraceLimited, type Reservation } from 'millrace'
 import * as assert from 'uvu/assert'

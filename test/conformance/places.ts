@@ -31,8 +31,12 @@ export type Place = (typeof ALL)[number]
 const withStore = process.env.MILLRACE_TEST_CONFIG === '1'
 export const PLACES: readonly Place[] = withStore ? ['inline'] : ALL
 
-/** A Cluster decides, or a server to which iovalkey connects. These are tried with one algorithm, at full size. */
-export const MORE_ON_REDIS = ['cluster', 'iovalkey'] as const
+/**
+ * A Cluster decides, a server to which iovalkey connects, or two servers as shards. These are tried with one algorithm,
+ * at full size.
+ */
+export const MORE_ON_REDIS = ['cluster', 'iovalkey', 'shards'] as const
+export type OnRedis = 'redis' | (typeof MORE_ON_REDIS)[number]
 
 /** The options of a limiter. */
 export type Options = LimiterOptions | RulesLimiterOptions
@@ -59,7 +63,7 @@ export interface Maker {
 /** The first limiter of a claim has two workers, so keys have different rings. The others have one each. */
 const POOLS = [2, 1].map((threads) => ({ minThreads: threads, maxThreads: threads }))
 
-export function makerIn(place: Place | (typeof MORE_ON_REDIS)[number]): Maker | Promise<Maker> {
+export function makerIn(place: Place | OnRedis): Maker | Promise<Maker> {
   switch (place) {
     case 'inline':
       return inMemory((options) =>
@@ -79,6 +83,7 @@ export function makerIn(place: Place | (typeof MORE_ON_REDIS)[number]): Maker | 
     case 'redis':
     case 'cluster':
     case 'iovalkey':
+    case 'shards':
       return redisMaker(place)
   }
 }

@@ -1,4 +1,4 @@
-// run: once, also-full
+// run: once, also-full, also-long
 // Rules that charge their refusals (`countRefused`), and rules that never refuse (`shadow`).
 import * as assert from 'uvu/assert'
 import { resolved } from '../limiter/support.js'

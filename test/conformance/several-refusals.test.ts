@@ -1,4 +1,4 @@
-// run: once, also-full
+// run: once, also-full, also-long
 // Several rules, some of which charge their refusals (`countRefused`) or never refuse
 // (`shadow`).
 

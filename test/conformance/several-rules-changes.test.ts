@@ -1,4 +1,4 @@
-// run: once, also-full
+// run: once, also-full, also-long
 // Several rules: changes of keys and limits, waits and reservations.
 import { MillraceError } from 'millrace'
 import * as assert from 'uvu/assert'

@@ -1,4 +1,4 @@
-// run: once, also-full
+// run: once, also-full, also-long
 // Decisions by several rules.
 // Changes of keys, waits and reservations are in several-rules-changes.test.ts.
 import { MillraceLimited } from 'millrace'

@@ -6,13 +6,13 @@ import { parseSize } from '#millrace/core/sizes.js'
 import type { Either } from '../engines/both.js'
 import { test as withAddon } from '../native/addon-test.js'
 import { memcachedTest as withMemcached, redisTest as withRedis } from '../redis/skip.js'
-import { sized } from '../size.js'
+import { isLong, sized } from '../size.js'
 import { ALGORITHMS, type AlgorithmCase, Times, twoCounters } from './algorithms.js'
 import {
   type Group,
-  type Maker,
   MORE_ON_REDIS,
   makerIn,
+  type OnRedis,
   type Options,
   PLACES,
   type Place,
@@ -24,6 +24,8 @@ export type { Options } from './places.js'
 /** A limiter under test, and what its algorithm promises. */
 export interface Subject {
   readonly place: Place
+  /** Whether about half of the keys are charged at two servers. */
+  readonly isOnShards: boolean
   readonly limiter: Either
   readonly clock: TestClock
   /** Another limiter on the same counts, which decides on this thread. */
@@ -78,9 +80,8 @@ export function conform(
   groups: readonly (readonly [Claims, GroupOptions])[],
   notOnServer: RegExp = /^$/,
   notOnMemcached: RegExp = /^$/,
-  moreOnRedis: readonly (typeof MORE_ON_REDIS)[number][] = MORE_ON_REDIS,
+  moreOnRedis: readonly OnRedis[] = MORE_ON_REDIS,
 ): void {
-  const [first] = ALGORITHMS
   let tried = 0
   for (const [claims, options] of groups) {
     for (const [claim, verify] of Object.entries(claims)) {
@@ -96,10 +97,14 @@ export function conform(
           test(`${place}, ${algorithm.name}: ${claim}`, () => tryIn(place, algorithm, own, verify))
         }
       }
-      const own = typeof options === 'function' ? options(first!) : options
-      for (const on of sized<typeof moreOnRedis>({ quick: [], full: moreOnRedis }))
-        if (own !== undefined && !notOnServer.test(`${first!.name}: ${claim}`))
-          withRedis(`${on}: ${claim}`, () => tryIn('redis', first!, own, verify, makerIn(on)))
+      for (const on of sized<typeof moreOnRedis>({ quick: [], full: moreOnRedis })) {
+        for (const algorithm of algorithmsOn(on)) {
+          const name = `${algorithm.name}: ${claim}`
+          const own = typeof options === 'function' ? options(algorithm) : options
+          if (own !== undefined && !notOnServer.test(name))
+            withRedis(`${on}, ${name}`, () => tryIn('redis', algorithm, own, verify, on))
+        }
+      }
     }
   }
   any.run()
@@ -116,14 +121,19 @@ function algorithmsIn(place: Place): readonly AlgorithmCase[] {
   return place === 'redis' ? all.map((anywhere) => ({ ...anywhere, ...anywhere.onRedis })) : all
 }
 
+/** The first algorithm; in `npm run test:long` shards have all that Redis has. */
+function algorithmsOn(on: OnRedis): readonly AlgorithmCase[] {
+  return on === 'shards' && isLong ? algorithmsIn('redis') : ALGORITHMS.slice(0, 1)
+}
+
 async function tryIn(
   place: Place,
   algorithm: AlgorithmCase,
   options: Options,
   verify: Claims[string],
-  making: Maker | Promise<Maker> = makerIn(place),
+  on: Place | OnRedis = place,
 ): Promise<void> {
-  const maker = await making
+  const maker = await makerIn(on)
   const { clock } = maker
   try {
     const make = (own = options) => maker.make(withAlgorithm(own, algorithm))
@@ -132,7 +142,10 @@ async function tryIn(
     const times = (rule = limiter.rule) => new Times(algorithm, rule, clock)
     const granularityMs = (windowMs: number, ms: number, limit = limiter.rule.limit) =>
       algorithm.granularityMs?.({ windowMs, limit }) ?? ms
-    await verify({ place, limiter, clock, second, make, group: maker.group, algorithm, times, granularityMs })
+    const { group } = maker
+    const isOnShards = on === 'shards'
+    const own = { limiter, clock, second, make, group, times, granularityMs }
+    await verify({ place, isOnShards, algorithm, ...own })
   } finally {
     await maker.close()
   }

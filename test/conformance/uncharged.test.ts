@@ -6,9 +6,6 @@ import * as assert from 'uvu/assert'
 import type { Either } from '../engines/both.js'
 import { type Claims, conform, FIVE, type Subject } from './suite.js'
 
-// Limiters with shards join no group.
-process.env.MILLRACE_TEST_SHARDS = '0'
-
 /** After this many milliseconds, no charge by the minute counts. */
 const FREE_MS = 180_000
 const LATER_MS = 20_000
@@ -96,4 +93,5 @@ const CLAIMS: Claims = {
   },
 }
 
+// Limiters with shards join no group.
 conform([[CLAIMS, FIVE]], /^sliding (log|counter).* group/, / group/, ['iovalkey'])

@@ -1,4 +1,4 @@
-// run: once, also-full
+// run: once, also-full, also-long
 // Several rules, some of them with the option `unit`: each rule counts the same cost in its own units.
 import { type Decision, MillraceLimited } from 'millrace'
 import * as assert from 'uvu/assert'

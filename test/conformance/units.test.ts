@@ -1,4 +1,4 @@
-// run: once, also-full
+// run: once, also-full, also-long
 // Rules with the option `unit`: callers pass and read quantities, and the limiter counts whole units.
 import { type MillraceError, MillraceLimited, type Size } from 'millrace'
 import * as assert from 'uvu/assert'

@@ -1,4 +1,4 @@
-// run: once, also-full
+// run: once, also-full, also-long
 // `update` changes the window of a rule while it runs.
 import { readFileSync } from 'node:fs'
 import { isDeepStrictEqual } from 'node:util'

@@ -1,9 +1,11 @@
+// run: also-long
+
 import { inspect } from 'node:util'
-import fc from 'fast-check'
 import { MillraceError } from 'millrace'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { formatDuration, parseDuration } from '#millrace/core/duration.js'
+import fc from '../fast-check.js'
 
 test('a number is a duration in milliseconds, a string is a number with its unit', () => {
   const durations: [unknown, number][] = [

@@ -1,10 +1,12 @@
-import fc from 'fast-check'
+// run: also-long
+
 import { type Duration, MillraceError } from 'millrace'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { parseDuration } from '#millrace/core/duration.js'
 import { MAX_BUCKETS } from '#millrace/core/granularity.js'
 import { checkLimit, checkRule, MAX_LIMIT } from '#millrace/core/rule.js'
+import fc from '../fast-check.js'
 
 test('a rule needs a limit and a window; the rest has defaults', () => {
   assert.equal(checkRule({ limit: 10, window: '1m' }), {

@@ -1,8 +1,10 @@
+// run: also-long
+
 import { inspect } from 'node:util'
-import fc from 'fast-check'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { formatSize, parseSize } from '#millrace/core/sizes.js'
+import fc from '../fast-check.js'
 
 test('a size is a number, or a number and a suffix: KB is 1,000, and KiB is 1,024', () => {
   const sizes: [unknown, number][] = [

@@ -1,10 +1,12 @@
-import fc from 'fast-check'
+// run: also-long
+
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import type { Clock } from '#millrace/core/clock.js'
 import { Reading } from '#millrace/core/reading.js'
 import { Ticks } from '#millrace/core/ticks.js'
 import { shapeFor } from '#millrace/memory/layout.js'
+import fc from '../fast-check.js'
 
 const anyTicks = fc
   .record({

@@ -1,8 +1,10 @@
+// run: also-long
 // Compares the arithmetic of units with that of BigInt, which is exact.
-import fc from 'fast-check'
+
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { unitsBetween, unitsOf, wholeUnitsIn } from '#millrace/core/units.js'
+import fc from '../fast-check.js'
 
 const ceil = (cost: number, unit: number) => Number((BigInt(cost) + BigInt(unit) - 1n) / BigInt(unit))
 const floor = (quantity: number, unit: number) => Number(BigInt(quantity) / BigInt(unit))

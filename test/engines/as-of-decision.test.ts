@@ -1,11 +1,12 @@
-// run: full
+// run: full, also-long
 // A decision's figures are as of the decision, however late they are read. They are exact if the key has not
 // changed since; otherwise never more `remaining`, and never an earlier `retryAfterMs` or `resetMs`, than was
 // true then. In both engines.
-import fc from 'fast-check'
+
 import { createLimiter, type Decision, type Duration, type LimiterOptions } from 'millrace'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import fc from '../fast-check.js'
 import { START_MS } from '../limiter/support.js'
 import { decidedBy, type Either, ENGINES, type Engine } from './both.js'
 

@@ -1,9 +1,9 @@
-// run: typescript, first, full
+// run: typescript, first, full, also-long
 // Changes of the window in which a thread may die at any step, with one preemption. The full tests take a
-// fifth of the scenarios each day.
+// fifth of the scenarios, `npm run test:long` all.
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { shareOfToday } from '../size.js'
+import { shareOf } from '../size.js'
 import { playableCopy, SMALL_SIZES } from './copy.js'
 import { changing } from './scenarios/changing.js'
 import { scenarios } from './scenarios/index.js'
@@ -11,7 +11,7 @@ import { shrink } from './schedule.js'
 import { search } from './search.js'
 
 const built = await playableCopy(SMALL_SIZES)
-for (const name of shareOfToday(Object.keys(changing))) {
+for (const name of shareOf(Object.keys(changing))) {
   const scenario = scenarios[`${name}; one dies`]!
   test(`nothing forbidden, also if a thread dies: ${name}`, () => {
     const { wrong, schedule, ends, cut } = search(built, scenario, { preemptions: 1 })

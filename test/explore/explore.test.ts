@@ -1,10 +1,10 @@
-// run: typescript, first, also-full
-// A few scenarios with one preemption. The full size runs a fifth of all each day, also with a death, and the small
-// ones with any number of preemptions. `npm run dev -- explore` allows more preemptions. Then random schedules on full-size
-// shapes.
+// run: typescript, first, also-full, also-long
+// A few scenarios with one preemption. The full size runs a fifth of all, also with a death, and the small
+// ones with any number of preemptions; `npm run test:long` runs all. `npm run dev -- explore` allows more preemptions. Then
+// random schedules on full-size shapes.
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { atFullSize, shareOfToday, sized } from '../size.js'
+import { atFullSize, shareOf, sized } from '../size.js'
 import { playableCopy, SMALL_SIZES } from './copy.js'
 import { scenarios } from './scenarios/index.js'
 import { replay, Schedule, shrink } from './schedule.js'
@@ -37,7 +37,7 @@ const QUICK = [
 const small = await playableCopy(SMALL_SIZES)
 const full = await playableCopy()
 
-for (const name of sized({ quick: QUICK, full: shareOfToday(Object.keys(scenarios)) })) {
+for (const name of sized({ quick: QUICK, full: shareOf(Object.keys(scenarios)) })) {
   const scenario = scenarios[name]!
   test(`nothing forbidden: ${name}`, () => {
     const ofSmall = sized({ quick: 1, full: Number.POSITIVE_INFINITY })

@@ -1,8 +1,8 @@
-// run: typescript, full
+// run: typescript, full, also-long
 // Bugs that the explorer found in the code, each with the number of preemptions that it needs.
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { shareOfToday } from '../size.js'
+import { shareOf } from '../size.js'
 import { playableCopy, SMALL_SIZES } from './copy.js'
 import { scenarios } from './scenarios/index.js'
 import { search } from './search.js'
@@ -28,7 +28,7 @@ const FOUND: [claim: string, scenario: string, preemptions: number][] = [
 ]
 
 const built = await playableCopy(SMALL_SIZES)
-for (const [claim, scenario, preemptions] of shareOfToday(FOUND)) {
+for (const [claim, scenario, preemptions] of shareOf(FOUND)) {
   test(claim, () => {
     const { wrong, schedule } = search(built, scenarios[scenario]!, { preemptions })
     assert.is(wrong, undefined, `by ${schedule}`)

@@ -1,12 +1,12 @@
-// run: also-full
+// run: also-full, also-long
 // A network of which the test says when a call arrives and when its answer does, on a clock that the test turns.
 import { mock } from 'node:test'
-import fc from 'fast-check'
 import { attachLimiter, createLimiter, type Limiter, type LimiterOptions, manualClock } from 'millrace'
 import { limitedFetch, type OutgoingOptions } from 'millrace/fetch'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { hostOf, type OwnLimiter } from '#millrace/fetch/host.js'
+import fc from '../fast-check.js'
 import { settled, turn, until } from '../limiter/support.js'
 import { sized } from '../size.js'
 import { mostInAnyWindow } from './support.js'

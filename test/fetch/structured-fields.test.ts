@@ -1,10 +1,12 @@
+// run: also-long
 // The reader of structured fields against the package structured-headers, on the fields of the drafts, on odd ones,
 // and on thousands that are one or two characters away from these.
-import fc from 'fast-check'
+
 import * as reference from 'structured-headers'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { type BareItem, type Item, parseDictionary, parseList } from '#millrace/fetch/structured-fields.js'
+import fc from '../fast-check.js'
 
 const CORPUS = [
   '"default";r=50;t=30',

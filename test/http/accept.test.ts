@@ -1,10 +1,11 @@
-// run: also-full
+// run: also-full, also-long
 // The preferred form by the header Accept, compared with the package negotiator, which Express uses.
-import fc from 'fast-check'
+
 import Negotiator from 'negotiator'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { type BodyForm, preferredForm } from '#millrace/http/accept.js'
+import fc from '../fast-check.js'
 import { sized } from '../size.js'
 
 const NUM_RUNS = sized({ quick: 2_000, full: 100_000 })

@@ -1,9 +1,10 @@
-// run: typescript
-import fc from 'fast-check'
+// run: typescript, also-long
+
 import ipaddr from 'ipaddr.js'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { AddressList } from '#millrace/http/addresses/address-list.js'
+import fc from '../fast-check.js'
 import { assertRaises } from '../limiter/support.js'
 
 test('a list has its addresses in every spelling, and the addresses of its ranges', () => {

@@ -1,10 +1,10 @@
-// run: typescript
+// run: typescript, also-long
 import { isIP } from 'node:net'
-import fc from 'fast-check'
 import ipaddr from 'ipaddr.js'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { parseAddress } from '#millrace/http/addresses/address.js'
+import fc from '../fast-check.js'
 import { groups, octets, spelled, style } from './addresses.js'
 
 const textOf = (text: string) => parseAddress(text)?.toString()

@@ -1,5 +1,5 @@
 /** Arbitrary addresses for property tests, and their spellings. */
-import fc from 'fast-check'
+import fc from '../fast-check.js'
 
 /** The 8 groups of an IPv6 address, with many zeros. */
 export const groups = fc.array(

@@ -1,9 +1,10 @@
-// run: also-full
+// run: also-full, also-long
 /** Whatever a request holds, its client gets an answer, and nothing of the request is in its headers. */
-import fc from 'fast-check'
+
 import { manualClock } from 'millrace'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
+import fc from '../fast-check.js'
 import { sized } from '../size.js'
 import { type AnyOptions, type FrameworkDriver, http1Client, type Served } from './driver.js'
 import { allDrivers } from './drivers.js'

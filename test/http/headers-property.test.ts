@@ -1,11 +1,12 @@
-// run: full
+// run: full, also-long
 // Whatever the names, limits, windows, costs and blocks: every value parses, and none has a control character.
-import fc from 'fast-check'
+
 import { createLimiter, type Decision, type LimiterOptions, MillraceError, manualClock } from 'millrace'
 import { parseDictionary } from 'structured-headers'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { RateLimitHeaders, type Standard } from '#millrace/http/headers/headers.js'
+import fc from '../fast-check.js'
 import { START_MS } from '../limiter/support.js'
 import { ACCESS, type Headers, itemsOf, policyOf } from './headers-support.js'
 

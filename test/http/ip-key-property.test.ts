@@ -1,9 +1,10 @@
-// run: typescript
+// run: typescript, also-long
 // `ipKey` with random addresses and headers.
-import fc from 'fast-check'
+
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { type IpKeyOptions, ipKey } from '#millrace/http/addresses/ip-key.js'
+import fc from '../fast-check.js'
 import { groups, octets, octetsOf, spelled, style } from './addresses.js'
 import { requestFrom } from './ip-key-requests.js'
 

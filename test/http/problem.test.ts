@@ -1,9 +1,11 @@
-import fc from 'fast-check'
+// run: also-long
+
 import { createLimiter, type Decision, manualClock } from 'millrace'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import type { HttpRequest } from '#millrace/http/framework.js'
 import { Answers } from '#millrace/http/problem.js'
+import fc from '../fast-check.js'
 import { assertRaises, START_MS } from '../limiter/support.js'
 
 const TYPES = 'https://iana.org/assignments/http-problem-types'

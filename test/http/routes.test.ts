@@ -1,9 +1,10 @@
-// run: typescript
+// run: typescript, also-long
 // Which route's rules hold for a path.
-import fc from 'fast-check'
+
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { Routes, SEVERAL } from '#millrace/http/routes/routes.js'
+import fc from '../fast-check.js'
 
 const LOGIN = 'login'
 const FREE = 'free'

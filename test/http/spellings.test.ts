@@ -1,8 +1,9 @@
-// run: also-full
+// run: also-full, also-long
 /** However a client spells a path: the limit of the route that the router finds holds. */
-import fc from 'fast-check'
+
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import fc from '../fast-check.js'
 import { sized } from '../size.js'
 import { sendRaw } from './raw.js'
 import { MOUNT, MOUNTED, type Running, SERVERS } from './spelling-servers.js'

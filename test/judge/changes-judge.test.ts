@@ -1,8 +1,9 @@
-// run: typescript
+// run: typescript, also-long
 // The judge of changing windows, compared with its rule in plain sums.
-import * as fc from 'fast-check'
+
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import fc from '../fast-check.js'
 import { type Admission, ChangesJudge, type Had } from './changes-judge.js'
 
 /** A unit that took effect at one moment, of the window with this index. */

@@ -1,8 +1,9 @@
-// run: typescript
+// run: typescript, also-long
 // The judge that other tests use, compared with simple sums.
-import * as fc from 'fast-check'
+
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import fc from '../fast-check.js'
 import { ExactLog } from './exact-log.js'
 import { mostIn, WindowJudge } from './window-judge.js'
 

@@ -1,10 +1,10 @@
-// run: once
+// run: once, also-long
 import { inspect } from 'node:util'
-import fc from 'fast-check'
 import { attachLimiter, MillraceError, manualClock } from 'millrace'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { HEADER, NAMES_AT, RECORD, RECORDS_AT } from '#millrace/memory/layout.js'
+import fc from '../fast-check.js'
 import { assertRaises, limiterWith } from './support.js'
 
 /** A share with a copy of the memory, which the test may damage. */

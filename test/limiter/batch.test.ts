@@ -1,6 +1,8 @@
-import fc from 'fast-check'
+// run: also-long
+
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import fc from '../fast-check.js'
 import { assertRaises, limiterWith, START_MS } from './support.js'
 
 const KEYS = ['a', 'b', 'c', 'd', 'e']

@@ -1,7 +1,9 @@
-import fc from 'fast-check'
+// run: also-long
+
 import type { Duration } from 'millrace'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import fc from '../fast-check.js'
 import { limiterWith, START_MS } from './support.js'
 
 test('a blocked key is refused despite remaining units, until the block is over', () => {

@@ -1,7 +1,9 @@
+// run: also-long
+
 import { inspect } from 'node:util'
-import fc from 'fast-check'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import fc from '../fast-check.js'
 import { limiterWith, START_MS } from './support.js'
 
 test('resetMs of a refusal by a block is that of the block, even if it is read after the block', () => {

@@ -1,8 +1,10 @@
+// run: also-long
 // Compares groups with one exact log for each member: all or nothing, and the exact `retryAfterMs`.
-import fc from 'fast-check'
+
 import { createLimiter, type GroupDecision, group, manualClock } from 'millrace'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import fc from '../fast-check.js'
 import { ExactLog } from '../judge/exact-log.js'
 import { START_MS } from './support.js'
 

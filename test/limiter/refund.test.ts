@@ -1,7 +1,9 @@
-import fc from 'fast-check'
+// run: also-long
+
 import { createLimiter, manualClock } from 'millrace'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import fc from '../fast-check.js'
 import { limiterWith, START_MS } from './support.js'
 
 test('refunding a decision gives back its charge, once', () => {

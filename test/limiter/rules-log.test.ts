@@ -1,8 +1,10 @@
+// run: also-long
 // Compares several rules with one exact log for each: all or nothing, and the exact `retryAfterMs`.
-import fc from 'fast-check'
+
 import { createLimiter, type Decision, manualClock, type RuleOptions } from 'millrace'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import fc from '../fast-check.js'
 import { ExactLog } from '../judge/exact-log.js'
 import { START_MS } from './support.js'
 

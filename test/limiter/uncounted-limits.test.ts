@@ -13,12 +13,11 @@ import { createMemcachedLimiter, type MemcachedLimiterOptions } from 'millrace/m
 import { createRedisLimiter, type RedisLimiterOptions } from 'millrace/redis'
 import { test as any } from 'uvu'
 import * as assert from 'uvu/assert'
-import { type Maker, makerIn, type Options, type Place } from '../conformance/places.js'
+import { type Maker, makerIn, type Options } from '../conformance/places.js'
 import { thrownBy } from '../conformance/suite.js'
 import type { Either } from '../engines/both.js'
 import { clientOf } from '../memcached/limiters.js'
 import { test as withAddon } from '../native/addon-test.js'
-import { isSharded } from '../redis/conformance-place.js'
 import type { Server } from '../redis/process.js'
 import { startMemcached, startRedis } from '../redis/servers.js'
 import { memcachedTest, redisTest } from '../redis/skip.js'
@@ -45,10 +44,11 @@ interface Asked {
   block(): unknown
 }
 
-const PLACES = ['inline', 'thread', 'attached', 'pool', 'file', 'redis', 'memcached'] as const
+const PLACES = ['inline', 'thread', 'attached', 'pool', 'file', 'redis', 'shards', 'memcached'] as const
 const TESTS: Readonly<Record<string, (name: string, act: () => Promise<void>) => void>> = {
   file: withAddon,
   redis: redisTest,
+  shards: redisTest,
   memcached: memcachedTest,
 }
 const LIMITS: readonly Limit[] = [0, 'unlimited', Number.POSITIVE_INFINITY]
@@ -108,10 +108,11 @@ async function byCall(maker: Maker, place: string, options: object, limit: unkno
 const other = (rule: { algorithm?: string }) =>
   ['sliding-log', 'sliding-counter'].includes(rule.algorithm!) ? { algorithm: rule.algorithm } : {}
 
-/** No group joins a log, a counter or shards, and a policy on shards can't have a log or a counter. */
-const isLeftOut = (way: string, rule: object): boolean => {
+/** On Redis, no group joins a log, a counter or shards, and a policy on shards can't have a log or a counter. */
+const isLeftOut = (place: string, way: string, rule: object): boolean => {
   const isCounting = Object.keys(other(rule)).length > 0
-  return way === 'group' ? isCounting || isSharded() : way.startsWith('policy') && isCounting && isSharded()
+  if (way === 'group') return isCounting || place === 'shards'
+  return way.startsWith('policy') && isCounting && place === 'shards'
 }
 
 const two = (rule: object, limit: Limit) => ({
@@ -162,11 +163,11 @@ for (const place of PLACES) {
     if (place === 'memcached' && way === 'group') continue // it joins none
     if (place === 'thread' && way.startsWith('policy')) continue // a store can't be sent: see 'attached'
     for (const [name, rule] of Object.entries(rulesIn(place))) {
-      if (place === 'redis' && isLeftOut(way, rule)) continue
+      if (['redis', 'shards'].includes(place) && isLeftOut(place, way, rule)) continue
       for (const limit of LIMITS) {
         const test = TESTS[place] ?? any
         test(`${place}, ${way}, ${name}: ${limit}`, async () => {
-          const maker = await makerIn((place === 'attached' ? 'inline' : place) as Place)
+          const maker = await makerIn(place === 'attached' ? 'inline' : place)
           try {
             await verify(await make(maker, place, rule, limit), limit)
           } finally {

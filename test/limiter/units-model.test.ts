@@ -1,9 +1,10 @@
-// run: once
+// run: once, also-long
 // Compares a limiter with a unit with a model in BigInt, a log of charges in whole units.
-import fc from 'fast-check'
+
 import { createLimiter, manualClock } from 'millrace'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import fc from '../fast-check.js'
 import { START_MS } from './support.js'
 
 const GRANULES = 6

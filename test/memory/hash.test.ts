@@ -1,8 +1,9 @@
-// run: also-full
-import * as fc from 'fast-check'
+// run: also-full, also-long
+
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { Hasher } from '#millrace/memory/hash.js'
+import fc from '../fast-check.js'
 import { sized } from '../size.js'
 import { fingerprint, halfSipHash } from './half-sip-hash.js'
 

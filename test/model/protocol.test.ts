@@ -1,9 +1,9 @@
-// run: typescript, first, also-full
-// Small scenarios of the protocol's model. The full size runs a fifth of those that take seconds each day;
-// `npm run dev -- model` runs all of them (two hours).
+// run: typescript, first, also-full, also-long
+// Small scenarios of the protocol's model. The full size runs a fifth of those that take seconds, `npm run test:long` all
+// of them, and `npm run dev -- model` the larger ones too (two hours).
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { shareOfToday, sized } from '../size.js'
+import { shareOf, sized } from '../size.js'
 
 interface Found {
   states: number
@@ -84,7 +84,7 @@ const FULL = [
   ),
 ]
 
-for (const name of sized({ quick: QUICK, full: shareOfToday(FULL) })) {
+for (const name of sized({ quick: QUICK, full: shareOf(FULL) })) {
   test(`holds at every interleaving: ${name}`, () => {
     const found = explore(scenarios[name]!)
     assert.is(found.wrong, undefined)
@@ -127,7 +127,7 @@ const SHORT = [
   'a block ended while converting',
 ]
 
-for (const mistake of sized({ quick: SHORT, full: shareOfToday(Object.keys(mistakes)) })) {
+for (const mistake of sized({ quick: SHORT, full: shareOf(Object.keys(mistakes)) })) {
   if (LONG.includes(mistake)) continue
   test(`with one rule left out it fails: ${mistake}`, () => {
     assert.type(explore(scenarios[mistakes[mistake]!]!, mistake).wrong, 'string')

@@ -1,13 +1,13 @@
-// run: typescript, first, full
+// run: typescript, first, full, also-long
 // Mutation tests: one deliberate mistake at a time in the built code, which the explorer or a test must
-// catch. The full tests take a fifth of the mistakes each day, `npm run test:long -- mutants` all of them.
+// catch. The full tests take a fifth of the mistakes, `npm run test:long -- mutants` all of them.
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { playableCopy, SMALL_SIZES } from '../explore/copy.js'
 import { scenarios } from '../explore/scenarios/index.js'
 import { replay, Schedule, shrink } from '../explore/schedule.js'
 import { search } from '../explore/search.js'
-import { shareOfToday } from '../size.js'
+import { shareOf } from '../size.js'
 import { adjusting } from './adjusting.js'
 import { changing } from './changing.js'
 import { deciding } from './deciding.js'
@@ -33,7 +33,7 @@ const all: Readonly<Record<string, Mutant>> = {
   ...words,
   ...logging,
 }
-const mutants = shareOfToday(Object.entries(all))
+const mutants = shareOf(Object.entries(all))
 
 /** A mistake that needs more preemptions has no scenario yet that shows it quickly. */
 const MOST_PREEMPTIONS = 3

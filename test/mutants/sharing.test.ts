@@ -1,10 +1,10 @@
 // Deliberate mistakes in the code for shared files. Tests that need the addon must catch them. The full tests take a
-// fifth of the mistakes each day.
-// run: addon, full
+// fifth of the mistakes, `npm run test:long` all of them.
+// run: addon, full, also-long
 import * as assert from 'uvu/assert'
 import type { Edit } from '../explore/copy.js'
 import { test } from '../native/addon-test.js'
-import { shareOfToday } from '../size.js'
+import { shareOf } from '../size.js'
 import { isCaughtBy } from './package-copy.js'
 
 const edit = (file: string, find: string, replace: string): Edit => ({
@@ -93,14 +93,14 @@ const mutants: Readonly<Record<string, [test: string, edit: Edit]>> = {
   ],
 }
 
-const ofToday = shareOfToday(Object.entries(mutants))
-for (const [name, [file, mistake]] of ofToday) {
+const share = shareOf(Object.entries(mutants))
+for (const [name, [file, mistake]] of share) {
   test(`a test catches: ${name}`, async () => {
     assert.ok(await isCaughtBy(file, [mistake]), `${file} passes`)
   })
 }
 
-for (const file of new Set(ofToday.map(([, [file]]) => file))) {
+for (const file of new Set(share.map(([, [file]]) => file))) {
   test(`passes without a mistake: ${file}`, async () => {
     assert.not(await isCaughtBy(file, []))
   })

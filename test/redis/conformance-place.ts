@@ -1,6 +1,5 @@
-// The places of the conformance suite whose limiters are on Redis, and what places on a server have in common. At full
-// size, on every second day, `redis` is two servers while their list changes, so that about half of the keys are charged
-// at both.
+// The places of the conformance suite whose limiters are on Redis, and what places on a server have in common. `shards`
+// are two servers while their list changes, so that about half of the keys are charged at both.
 import { Redis } from 'ioredis'
 import { Redis as Valkey } from 'iovalkey'
 import { type AsyncLimiter, group, type LimiterOptions } from 'millrace'
@@ -13,19 +12,10 @@ import {
 import type { Maker, Options } from '../conformance/places.js'
 import type { Either } from '../engines/both.js'
 import { START_MS } from '../limiter/support.js'
-import { size } from '../size.js'
 import { startCluster } from './cluster.js'
 import { clientOf } from './cluster-limiter.js'
 import { HOST } from './ports.js'
 import { startRedis } from './servers.js'
-
-const DAY_MS = 86_400_000
-
-/** Whether keys are spread over two servers. MILLRACE_TEST_SHARDS (1 or 0) decides instead of the day. */
-export const isSharded = (): boolean =>
-  process.env.MILLRACE_TEST_SHARDS === undefined
-    ? size === 'full' && Math.floor(Date.now() / DAY_MS) % 2 === 0
-    : process.env.MILLRACE_TEST_SHARDS === '1'
 
 /** Where limiters count. */
 type Place = Pick<RedisOptions, 'client'> | Pick<RedisOptions, 'shards' | 'previousShards' | 'changeWithin'>
@@ -42,9 +32,9 @@ const alone = (client: RedisOptions['client']): Started => ({ one: { client }, a
 
 /** Each starts servers, and makes a client that is never connected itself. */
 const STARTS = {
-  async redis() {
+  redis: async () => alone(await redisClient()),
+  async shards() {
     const client = await redisClient()
-    if (!isSharded()) return alone(client)
     const first = { name: 'first', client }
     const second = { name: 'second', client: await redisClient() }
     const all = { shards: [first, second], previousShards: [first], changeWithin: '366d' } as const
@@ -65,7 +55,7 @@ function needsOne(options: object): boolean {
 const started = new Map<keyof typeof STARTS, Promise<Started>>()
 let prefixes = 0
 
-/** @param on one server by a client of ioredis or of iovalkey, or a Cluster */
+/** @param on one server by a client of ioredis or of iovalkey, two as shards, or a Cluster */
 export async function redisMaker(on: keyof typeof STARTS): Promise<Maker> {
   const starting = started.get(on) ?? STARTS[on]()
   started.set(on, starting)

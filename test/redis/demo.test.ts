@@ -1,9 +1,8 @@
-// run: also-full
+// run: also-full, also-long
 // The demo `npm run demo:redis`: how it judges, what it prints, and at full size a short run of it.
 import { spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { stripVTControlCharacters } from 'node:util'
-import * as fc from 'fast-check'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { parseArguments } from '../../demo/redis/arguments.js'
@@ -11,6 +10,7 @@ import type { DemoResult } from '../../demo/redis/demo.js'
 import { judge, type ProcessLog, type RunKind, type RunLog } from '../../demo/redis/judge.js'
 import { report } from '../../demo/redis/report.js'
 import { admittedAt } from '../../demo/redis/server-time.js'
+import fc from '../fast-check.js'
 import { size } from '../size.js'
 import { redisTest } from './skip.js'
 

@@ -5,14 +5,28 @@ import { join } from 'node:path'
  * Marks that a test file sets in a comment line such as `// run: alone, also-full`:
  *
  *     alone       runs while no other file runs, because it needs all processors or measures time
+ *     own         has a process of its own, in a folder whose files share one (`plan.ts`): it changes the process
  *     first       starts before the other files, because it takes long
  *     full        runs only in `npm run test:full`, because it takes too long for the quick tests
  *     also-full   runs in `npm run test:full` too, with MILLRACE_TESTS=full (`test/size.ts`)
+ *     long        runs only in `npm run test:long`: it takes more than a minute, or installs several versions
+ *     also-long   runs in `npm run test:long` too, with MILLRACE_TESTS=long: all of what it has a share of
  *     addon       tests features that only the addon has
  *     typescript  runs once, because the addon makes no difference to it
  *     once        runs on one side in the quick tests, and on the other in the full tests
  */
-export const MARKS = ['alone', 'first', 'full', 'also-full', 'addon', 'typescript', 'once'] as const
+export const MARKS = [
+  'alone',
+  'own',
+  'first',
+  'full',
+  'also-full',
+  'long',
+  'also-long',
+  'addon',
+  'typescript',
+  'once',
+] as const
 export type Mark = (typeof MARKS)[number]
 
 export interface TestFile {

@@ -1,7 +1,23 @@
+import type { TestFile } from './files.js'
 import type { Run } from './plan.js'
 import type { Ended } from './process.js'
 
-/** The result of one run of a test file. */
+/** The names of the files of a run, such as `core/clock`, or `core/{clock, units}`. */
+export function namesOf({ files }: Run): string {
+  const [first, ...others] = files.map(({ name }) => name)
+  if (others.length === 0) return first!
+  const folder = first!.slice(0, first!.lastIndexOf('/') + 1)
+  return `${folder}{${files.map(({ name }) => name.slice(folder.length)).join(', ')}}`
+}
+
+/** The names of the files of a run whose tests failed or did not end; all of them if the failure is outside of tests. */
+export function failedIn({ run: { files }, problems, ended: { output } }: Outcome): string[] {
+  const isWhole = ({ path }: TestFile) => !sectionOf(path, output).includes('✘')
+  const failed = files.length === 1 || problems.length > 0 ? files : files.filter((file) => !isWhole(file))
+  return failed.map(({ name }) => name)
+}
+
+/** The result of one run. */
 export interface Outcome {
   readonly run: Run
   readonly passed: number
@@ -14,16 +30,29 @@ export interface Outcome {
   readonly ended: Ended
 }
 
+/** The end of uvu's last lines. */
+export const SUMMARY = /\n {2}Total: .*\n.*Passed: .*\n.*Skipped: .*\n.*Duration: .*\s*$/
+
+/** What `together.ts` prints of a file up to its failures. */
+const sectionOf = (path: string, output: string) =>
+  output.split(`${path}\n`)[1]?.split(/\n\n|\.test\.js\n/)[0] ?? ''
+
 /** Reads the counts from uvu's last lines. */
 export function outcomeOf(run: Run, ended: Ended): Outcome {
-  const { output, code, isTimedOut, left, seconds } = ended
+  const { output, code, isTimedOut, isLingering, left, seconds } = ended
   const [total, passed, skipped] = ['Total', 'Passed', 'Skipped'].map((word) =>
     Number(new RegExp(`${word}: +(?:\\x1b\\[\\d+m)*(\\d+)`).exec(output)?.[1] ?? 0),
   ) as [number, number, number]
   const problems: string[] = []
   if (isTimedOut) problems.push(`timed out: it and its processes were killed after ${seconds.toFixed(0)} s`)
+  else if (isLingering) problems.push('did not end by itself after its tests, and was killed')
   else if (code !== 0 && passed === total) problems.push(`exited with ${code}, outside any test`)
   else if (total + skipped === 0) problems.push('has no tests')
+  else if (run.files.length > 1)
+    for (const { name, path } of run.files) {
+      const counts = / (\d+)\)/.exec(sectionOf(path, output))?.[1] ?? '0'
+      if (counts === '0' && skipped === 0) problems.push(`has no tests in ${name}`)
+    }
   if (left.length > 0) problems.push(`left processes running, which were killed: ${left.join('; ')}`)
   const notes = [...output.matchAll(/(?:note: (?=\S)|(?=not run: ))(.*)/g)].map(([, note]) => note!.trimEnd())
   return { run, passed, failed: total - passed + problems.length, skipped, problems, notes, ended }
@@ -39,7 +68,7 @@ export interface Totals {
 export function totalsOf(outcomes: readonly Outcome[]): Totals {
   const skipped = new Map<string, number>()
   for (const { run, skipped: count } of outcomes) {
-    const { name } = run.file
+    const name = namesOf(run)
     skipped.set(name, Math.min(count, skipped.get(name) ?? count))
   }
   const sum = (numbers: Iterable<number>) => [...numbers].reduce((sum, number) => sum + number, 0)

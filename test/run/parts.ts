@@ -48,10 +48,16 @@ const HOUR = 3_600
 
 /** The long tests, which take hours. */
 export const LONG: readonly Part[] = [
-  { name: 'mutants', args: [`${tests}/run.js`, '--whole', '^mutants'], budgetSeconds: 600, isAlone: true },
+  {
+    name: 'tests',
+    args: [`${tests}/run.js`, '--long', '^(?!mutants|explore|model)'],
+    budgetSeconds: 900,
+    isAlone: true,
+  },
+  { name: 'mutants', args: [`${tests}/run.js`, '--long', '^mutants'], budgetSeconds: 600, isAlone: true },
   {
     name: 'scenarios',
-    args: [`${tests}/run.js`, '--whole', '^explore', '^model'],
+    args: [`${tests}/run.js`, '--long', '^explore', '^model'],
     budgetSeconds: 900,
     isAlone: true,
   },

@@ -2,9 +2,9 @@ import type { TestFile } from './files.js'
 
 export type Side = 'typescript' | 'addon'
 
-/** One run of a test file, with or without the addon. */
+/** One process, with or without the addon: of a test file, or of several that can share it. */
 export interface Run {
-  readonly file: TestFile
+  readonly files: readonly TestFile[]
   readonly side: Side
   readonly isAlone: boolean
   readonly isFirst: boolean
@@ -18,10 +18,18 @@ const TWICE = {
   full: /^(algorithms|attack|clock|conformance|engines|limiter|range-sum|soak|stress)\//,
 }
 
+/**
+ * Folders whose quick tests have a process for each file. In other folders several files share a process: much of their
+ * time is its start. In the full tests none do.
+ */
+const OWN = /^(attack|engines\/pool|examples|explore|model|mutants|native\/fuzz|package|soak|stress)\//
+/** Of a process, so that several have work. */
+const MOST_FILES = 8
+
 export interface Selection {
   /** A file runs if its name matches one of the patterns, or if there are none. */
   readonly patterns: readonly RegExp[]
-  readonly size: 'quick' | 'full'
+  readonly size: 'quick' | 'full' | 'long'
   /** The sides that can run on this machine. */
   readonly sides: readonly Side[]
 }
@@ -31,28 +39,43 @@ export function plan(files: readonly TestFile[], { patterns, size, sides }: Sele
   const isSelected = ({ name }: TestFile) =>
     patterns.length === 0 || patterns.some((pattern) => pattern.test(name))
   const sidesIn = (file: TestFile): readonly Side[] => {
-    const quick = file.marks.has('full') ? [] : sidesOf(file, 'quick', sides)
-    if (size === 'quick') return quick
+    const { marks } = file
     const full = sidesOf(file, 'full', sides)
-    if (file.marks.has('full') || file.marks.has('also-full')) return full
+    if (size === 'long') return marks.has('long') || marks.has('also-long') ? full : []
+    if (marks.has('long')) return []
+    const quick = marks.has('full') ? [] : sidesOf(file, 'quick', sides)
+    if (size === 'quick') return quick
+    if (marks.has('full') || marks.has('also-full')) return full
     return full.filter((side) => !quick.includes(side))
   }
-  return files.filter(isSelected).flatMap((file) =>
-    sidesIn(file).map((side) => ({
-      file,
-      side,
-      isAlone: file.marks.has('alone'),
-      isFirst: file.marks.has('first'),
-    })),
-  )
+  const runs: Run[] = []
+  /** The files that share the next process of a folder, for each folder and its sides. */
+  const shared = new Map<string, TestFile[]>()
+  for (const file of files.filter(isSelected)) {
+    const sides = sidesIn(file)
+    if (sides.length === 0) continue
+    const key = size === 'quick' ? keyOf(file, sides) : undefined
+    const together = (key !== undefined && shared.get(key)) || []
+    together.push(file)
+    if (together.length > 1) {
+      if (together.length === MOST_FILES) shared.delete(key!)
+      continue
+    }
+    if (key !== undefined) shared.set(key, together)
+    const [isAlone, isFirst] = [file.marks.has('alone'), file.marks.has('first')]
+    for (const side of sides) runs.push({ files: together, side, isAlone, isFirst })
+  }
+  return runs
+}
+
+/** Files with the same key share processes. Undefined: the file has a process of its own. */
+function keyOf({ name, marks }: TestFile, sides: readonly Side[]): string | undefined {
+  const isOwn = marks.has('own') || marks.has('alone') || marks.has('first')
+  return isOwn || OWN.test(name) ? undefined : `${name.slice(0, name.lastIndexOf('/'))} ${sides}`
 }
 
 /** A file that needs a missing addon runs too; its tests count as skipped. */
-function sidesOf(
-  { name, marks }: TestFile,
-  size: Selection['size'],
-  sides: readonly Side[],
-): readonly Side[] {
+function sidesOf({ name, marks }: TestFile, size: 'quick' | 'full', sides: readonly Side[]): readonly Side[] {
   if (marks.has('typescript')) return ['typescript']
   const isOnce = marks.has('addon') || (marks.has('once') && size === 'quick')
   if (isOnce || !TWICE[size].test(name)) return sides.slice(-1)

@@ -6,6 +6,8 @@ export interface Ended {
   /** The exit code; undefined if a signal killed the process. */
   readonly code: number | undefined
   readonly isTimedOut: boolean
+  /** Whether the command was killed because it did not end after its output said that it was done. */
+  readonly isLingering: boolean
   /** Command lines of the processes that were still running after the command had exited. */
   readonly left: readonly string[]
   readonly seconds: number
@@ -13,10 +15,18 @@ export interface Ended {
   readonly cpuSeconds: number | undefined
 }
 
+interface Watch {
+  readonly onOutput?: (text: string) => void
+  readonly isDone?: RegExp
+  readonly lingerMs?: number
+}
+
 const IS_POSIX = process.platform !== 'win32'
 /** Terminated processes have this long to exit; on an idle machine it takes milliseconds. */
 const EXIT_MS = 3_000
 const POLL_MS = 20
+/** The length of the end of the output that is searched for `isDone`. */
+const SUMMARY_SIZE = 500
 
 /**
  * Runs a command and writes the processor time of its descendants to a pipe, because Node does not report it.
@@ -41,13 +51,13 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
 /**
  * Runs a command in its own process group. When the command exits, the rest of the group is killed. After
  * `limitMs` the group gets SIGTERM, so that a command with process groups of its own can end these, and then
- * SIGKILL.
+ * SIGKILL; so too if the command still runs `lingerMs` after an output that ends with `isDone`.
  */
 export async function runGroup(
   command: readonly string[],
   env: NodeJS.ProcessEnv,
   limitMs: number,
-  onOutput: (text: string) => void = () => {},
+  { onOutput, isDone, lingerMs }: Watch = {},
 ): Promise<Ended> {
   const startedMs = performance.now()
   const [program, ...args] = IS_POSIX ? [...WATCHED, ...command] : command
@@ -58,19 +68,33 @@ export async function runGroup(
     env,
   })
   groups.add(child)
-  const [output, times] = [collect(child, [1, 2], onOutput), collect(child, [3])]
-  const closed = new Promise((resolve) => child.on('close', resolve))
-  let isTimedOut = false
-  const timer = setTimeout(() => {
-    isTimedOut = true
+  let [isTimedOut, isLingering] = [false, false]
+  const kill = () => {
     end(child, 'SIGTERM')
     setTimeout(() => end(child, 'SIGKILL'), EXIT_MS).unref()
+  }
+  const timer = setTimeout(() => {
+    isTimedOut = true
+    kill()
   }, limitMs)
+  let linger: NodeJS.Timeout | undefined
+  const output = collect(child, [1, 2], (text) => {
+    onOutput?.(text)
+    clearTimeout(linger)
+    if (!isDone?.test(output().slice(-SUMMARY_SIZE))) return
+    linger = setTimeout(() => {
+      isLingering = true
+      kill()
+    }, lingerMs)
+  })
+  const times = collect(child, [3])
+  const closed = new Promise((resolve) => child.on('close', resolve))
   const code = await new Promise<number | undefined>((resolve, reject) => {
     child.on('error', reject)
     child.on('exit', (code) => resolve(code ?? undefined))
   })
   clearTimeout(timer)
+  clearTimeout(linger)
   const left = await membersLeft(child.pid!)
   end(child, 'SIGKILL')
   groups.delete(child)
@@ -80,7 +104,8 @@ export async function runGroup(
     output: output(),
     code,
     isTimedOut,
-    left: isTimedOut ? [] : left,
+    isLingering,
+    left: isTimedOut || isLingering ? [] : left,
     seconds,
     cpuSeconds: cpuSecondsIn(times()),
   }

@@ -1,12 +1,13 @@
-import type { Outcome } from './outcome.js'
+import { failedIn, namesOf, type Outcome } from './outcome.js'
 import type { Run } from './plan.js'
 
-/** Quick files that take more processor time are listed at the end. */
+/** Quick runs that take more processor time are listed at the end. */
 const SLOW_SECONDS = 10
 const BAR_CELLS = 30
 const ERASE_LINE = '\r\x1b[2K'
 
-const titleOf = ({ file, side }: Run) => `${file.name}${side === 'addon' ? ' (addon)' : ''}`
+const sideOf = ({ side }: Run) => (side === 'addon' ? ' (addon)' : '')
+const titleOf = (run: Run) => `${namesOf(run)}${sideOf(run)}`
 
 /** Reports the progress of a run: as a bar in a terminal, else as one line per file. */
 export class Report {
@@ -31,10 +32,11 @@ export class Report {
     this.#done++
     if (failed > 0) this.#failed++
     const [result, skips] = [failed > 0 ? 'FAIL' : 'ok  ', skipped > 0 ? `, ${skipped} skipped` : '']
-    const counts = `${passed} of ${passed + failed}${skips}, ${ended.seconds.toFixed(1)} s`
+    const cpu = ended.cpuSeconds === undefined ? '' : `, processor ${ended.cpuSeconds.toFixed(1)} s`
+    const counts = `${passed} of ${passed + failed}${skips}, ${ended.seconds.toFixed(1)} s${cpu}`
     if (failed > 0 || !this.#stream.isTTY) this.note(`${result} ${titleOf(run)} (${counts})`)
-    for (const problem of problems) this.note(`     ${run.file.name} ${problem}`)
-    for (const note of notes) this.note(`     ${run.file.name} ${note}`)
+    for (const problem of problems) this.note(`     ${namesOf(run)} ${problem}`)
+    for (const note of notes) this.note(`     ${namesOf(run)} ${note}`)
     if (failed > 0) this.note(ended.output.trimEnd())
     this.#draw()
   }
@@ -47,7 +49,9 @@ export class Report {
 
   /** Lists the files that failed. */
   listFailed(outcomes: readonly Outcome[]): void {
-    const failed = outcomes.filter((outcome) => outcome.failed > 0).map(({ run }) => titleOf(run))
+    const failed = outcomes
+      .filter((outcome) => outcome.failed > 0)
+      .flatMap((outcome) => failedIn(outcome).map((name) => `${name}${sideOf(outcome.run)}`))
     if (failed.length > 0) this.note(`failed: ${failed.sort().join(', ')}`)
   }
 
@@ -58,8 +62,14 @@ export class Report {
       .filter(({ seconds }) => seconds > SLOW_SECONDS)
       .sort((a, b) => b.seconds - a.seconds)
     if (slow.length === 0) return
-    this.note(`files that took more than ${SLOW_SECONDS} s of processor time:`)
+    this.note(`runs that took more than ${SLOW_SECONDS} s of processor time:`)
     for (const { run, seconds } of slow) this.note(`  ${seconds.toFixed(1).padStart(6)} s  ${titleOf(run)}`)
+  }
+
+  /** Prints the processor time of all files and of their processes. */
+  noteProcessorTime(outcomes: readonly Outcome[]): void {
+    const seconds = outcomes.reduce((sum, { ended }) => sum + (ended.cpuSeconds ?? 0), 0)
+    this.note(`processor time of ${outcomes.length} runs: ${seconds.toFixed(0)} s`)
   }
 
   #draw(): void {

@@ -24,9 +24,17 @@ const START_CHILD = `
 const FILES = {
   'build/test/good.test.js':
     "console.log('note: on a stand-in'); console.log('not run: a server is missing'); test('a', () => {}); test('b', () => {}); test.skip('c', () => {}); test.run()",
-  'build/test/bad/fails.test.js': "test('a', () => { throw new Error('failed on purpose') }); test.run()",
-  'build/test/bad/ends.test.js': "test('a', () => {}); test.run(); process.on('exit', () => process.exit(7))",
-  'build/test/bad/empty.test.js': 'test.run()',
+  'build/test/bad/fails.test.js':
+    "// run: own\ntest('a', () => { throw new Error('failed on purpose') }); test.run()",
+  'build/test/bad/ends.test.js':
+    "// run: own\ntest('a', () => {}); test.run(); process.on('exit', () => process.exit(7))",
+  'build/test/bad/empty.test.js': '// run: own\ntest.run()',
+  'build/test/bad/lingers.test.js': "test('a', () => {}); test.run(); setInterval(() => {}, 1_000)",
+  'build/test/many/good.test.js': "test('a', () => { globalThis.met = true }); test.run()",
+  'build/test/many/late.test.js': "test('b', () => { if (!met) throw new Error('alone') }); test.run()",
+  'build/test/worse/fails.test.js': "test('a', () => { throw new Error('first') }); test.run()",
+  'build/test/worse/forgets.test.js': "test('a', () => { throw new Error('not seen') })",
+  'build/test/worse/good.test.js': "test('a', () => {}); test.run()",
   'build/test/bad/hangs.test.js': `${START_CHILD}; test('a', () => new Promise(() => {})); test.run()`,
   'build/test/bad/leaves.test.js': `${START_CHILD}; child.unref(); test('a', () => {}); test.run()`,
   'build/test/large.test.js': "// run: full\ntest('a', () => {}); test.run()",
@@ -63,7 +71,7 @@ function isChildAlive(file: string): boolean {
 }
 
 test('patterns select files, also of workspaces; the last line counts skipped tests', async () => {
-  const { code, out } = await run('good', 'tools')
+  const { code, out } = await run('^good', 'tools')
   assert.is(code, 0, out)
   assert.match(out, /^ok {3}good \(2 of 2, 1 skipped, /m)
   assert.match(out, /^ {5}good on a stand-in\n {5}good not run: a server is missing$/m)
@@ -73,7 +81,7 @@ test('patterns select files, also of workspaces; the last line counts skipped te
 })
 
 test('a failed test, a non-zero exit code and a file without tests are reported as failures', async () => {
-  const { code, out } = await run('fails', 'ends', 'empty')
+  const { code, out } = await run('bad/(fails|ends|empty)')
   assert.is(code, 1)
   assert.match(out, /^FAIL bad\/fails \(0 of 1, /m)
   assert.match(out, 'failed on purpose')
@@ -81,6 +89,31 @@ test('a failed test, a non-zero exit code and a file without tests are reported 
   assert.match(out, 'bad/empty has no tests')
   assert.match(out, /\nfailed: bad\/empty, bad\/ends, bad\/fails\n1 passed, 3 failed, 0 skipped\n$/)
 })
+
+test('files of a folder share a process, and the files that fail are named', async () => {
+  const { code, out } = await run('many/')
+  assert.is(code, 0, out)
+  assert.match(out, /^ok {3}many\/\{good, late\} \(2 of 2, /m)
+  const worse = await run('worse/(fails|good)')
+  assert.match(worse.out, /\nfailed: worse\/fails\n1 passed, 1 failed, 0 skipped\n$/)
+  const forgotten = await run('worse/(forgets|good)')
+  assert.match(forgotten.out, 'worse/{forgets, good} has no tests in worse/forgets')
+  assert.match(forgotten.out, /\n1 passed, 2 failed, 0 skipped\n$/)
+})
+
+test('a file that does not end after its tests is killed, and reported', async () => {
+  const { code, out } = await run('--linger', '1', 'lingers')
+  assert.is(code, 1)
+  assert.match(out, 'bad/lingers did not end by itself after its tests, and was killed')
+  assert.match(out, /\nfailed: bad\/lingers\n1 passed, 1 failed, 0 skipped\n$/)
+})
+
+if (process.platform === 'linux')
+  test('the processor time of a run has that of its processes', async () => {
+    const { out } = await run('^good', 'tools')
+    assert.match(out, /^ok {3}good \(2 of 2, 1 skipped, .* s, processor \d+\.\d s\)$/m)
+    assert.match(out, /^processor time of \d+ runs: \d+ s$/m)
+  })
 
 test('a file that hangs is killed with its processes and reported', async () => {
   const { code, out } = await run('--limit', '3', 'hangs')

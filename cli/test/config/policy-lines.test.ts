@@ -1,7 +1,9 @@
-import * as fc from 'fast-check'
+// run: also-long
+
 import { type Entry, PolicyReader } from 'millrace-cli/dist/config/policy-lines.js'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import fc from '../fast-check.js'
 
 /** The entries of a text that comes in parts. */
 function entriesOf(text: string, ends: number[] = []): Entry[] {

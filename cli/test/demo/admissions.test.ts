@@ -1,7 +1,9 @@
-import fc from 'fast-check'
+// run: also-long
+
 import { Admissions } from 'millrace-cli/dist/demo/admissions.js'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import fc from '../fast-check.js'
 
 const logOf = (windowMs: number, moments: readonly number[], client = 7) => {
   const admissions = new Admissions(windowMs)

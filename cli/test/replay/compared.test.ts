@@ -1,4 +1,5 @@
-import * as fc from 'fast-check'
+// run: also-long
+
 import {
   ALGORITHM_NAMES,
   algorithmNames,
@@ -11,6 +12,7 @@ import { replay } from 'millrace-cli/dist/replay/replay.js'
 import type { Traffic } from 'millrace-cli/dist/replay/traffic.js'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import fc from '../fast-check.js'
 
 const MINUTE = 60_000
 const START = Date.UTC(2026, 2, 9, 14)

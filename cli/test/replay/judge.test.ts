@@ -1,7 +1,9 @@
-import * as fc from 'fast-check'
+// run: also-long
+
 import { judge } from 'millrace-cli/dist/replay/judge.js'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import fc from '../fast-check.js'
 
 const NAMES = ['a', 'b', 'c']
 

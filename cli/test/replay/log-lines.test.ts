@@ -1,12 +1,14 @@
+// run: also-long
+
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { gzipSync } from 'node:zlib'
-import * as fc from 'fast-check'
 import { logLines } from 'millrace-cli/dist/replay/log-lines.js'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import fc from '../fast-check.js'
 
 const folder = mkdtempSync(join(tmpdir(), 'millrace-lines-'))
 test.after(() => rmSync(folder, { recursive: true }))

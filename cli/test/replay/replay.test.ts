@@ -1,9 +1,11 @@
-import * as fc from 'fast-check'
+// run: also-long
+
 import { type Replay, replay, violatesGuarantee } from 'millrace-cli/dist/replay/replay.js'
 import { SlidingLog } from 'millrace-cli/dist/replay/sliding-log.js'
 import type { Traffic } from 'millrace-cli/dist/replay/traffic.js'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import fc from '../fast-check.js'
 
 const nothing = () => {}
 const traffic = (requests: [string, number][]): Traffic => {

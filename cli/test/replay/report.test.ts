@@ -1,10 +1,12 @@
+// run: also-long
+
 import { stripVTControlCharacters } from 'node:util'
-import * as fc from 'fast-check'
 import { ALGORITHM_NAMES } from 'millrace-cli/dist/replay/algorithms.js'
 import type { Replay } from 'millrace-cli/dist/replay/replay.js'
 import { report } from 'millrace-cli/dist/replay/report.js'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import fc from '../fast-check.js'
 import { NONE, RESULTS, reported, widest } from './results.js'
 
 test('a report of 80 columns has the refusals, their accuracy and the clients', () => {

@@ -1,7 +1,9 @@
-import * as fc from 'fast-check'
+// run: also-long
+
 import { labelOf, timeline } from 'millrace-cli/dist/replay/timeline.js'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import fc from '../fast-check.js'
 
 const AT = Date.UTC(2026, 2, 9, 14)
 const [MINUTE, HOUR, DAY] = [60_000, 3_600_000, 86_400_000]

@@ -1,10 +1,11 @@
-// run: also-full
+// run: also-full, also-long
 // Sends the same random requests to both engines, to the pool in bursts without awaiting. All replies must be
 // equal.
-import fc from 'fast-check'
+
 import { createLimiter, type Decision, manualClock, type RuleOptions } from 'millrace'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import fc from '../../fast-check.js'
 import { START_MS } from '../../limiter/support.js'
 import { sized } from '../../size.js'
 import type { Either } from '../both.js'

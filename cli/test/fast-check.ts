@@ -1,0 +1,6 @@
+// fast-check with the same examples for each commit; in `npm run test:long`, with others each time.
+import fc from 'fast-check'
+
+if (process.env.MILLRACE_TESTS !== 'long') fc.configureGlobal({ seed: 20_261_127 })
+
+export { default } from 'fast-check'
