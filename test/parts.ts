@@ -2,6 +2,7 @@
 //
 //   npm run test:full                  a quarter of an hour
 //   npm run test:full -- soak attack   the parts whose names match one of these patterns
+//   npm run test:full -- --shard 1/2   a half: every second file of tests, and some of the other parts
 //   npm run test:long                  hours
 //
 // The output of a part goes to .cache/parts/NAME.log; a failed part also prints its last lines. The last line
@@ -9,20 +10,26 @@
 import { createWriteStream, mkdirSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
+import { parseArgs } from 'node:util'
 import { root } from './package/root.js'
 import { lastLine, type Totals } from './run/outcome.js'
 import { FULL, LONG, type Part } from './run/parts.js'
 import { runGroup } from './run/process.js'
 import { runAll } from './run/queue.js'
+import { partsOfShard, readShard } from './run/shard.js'
 
 const SIZES: Readonly<Record<string, readonly Part[]>> = { full: FULL, long: LONG }
 /** The timeout of a part, in budgets. */
 const TIMEOUT_BUDGETS = 6
 const FAILURE_LINES = 60
 
-const [size = 'full', ...names] = process.argv.slice(2)
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { shard: { type: 'string', default: '1/1' } },
+})
+const [size = 'full', ...names] = positionals
 const patterns = names.map((name) => new RegExp(name))
-const parts = SIZES[size]!.filter(
+const parts = partsOfShard(SIZES[size]!, readShard(values.shard)).filter(
   ({ name }) => patterns.length === 0 || patterns.some((pattern) => pattern.test(name)),
 )
 const logs = join(root, '.cache', 'parts')

@@ -4,6 +4,7 @@
 //   npm test -- memory limiter    the quick tests whose path matches one of these patterns
 //   node build/test/run.js --full [PATTERN ...]    the tests that take longer
 //   node build/test/run.js --long [PATTERN ...]    those of `npm run test:long`
+//   node build/test/run.js --full --shard 2/3      the second third of them
 //
 // Failed files are named before the last line, `N passed, N failed, N skipped`, which scripts can parse.
 import { availableParallelism } from 'node:os'
@@ -17,6 +18,7 @@ import { plan, type Run, type Side } from './run/plan.js'
 import { runGroup } from './run/process.js'
 import { runAll } from './run/queue.js'
 import { Report } from './run/report.js'
+import { ofShard, readShard } from './run/shard.js'
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -27,6 +29,7 @@ const { values, positionals } = parseArgs({
     jobs: { type: 'string' },
     limit: { type: 'string' },
     linger: { type: 'string' },
+    shard: { type: 'string', default: '1/1' },
   },
 })
 const size = values.long ? 'long' : values.full ? 'full' : 'quick'
@@ -45,7 +48,7 @@ const linger = readFlag('linger', values.linger, { fallback: 10, least: 1, most:
 const TOGETHER = fileURLToPath(new URL('run/together.js', import.meta.url))
 const patterns = positionals.map((pattern) => new RegExp(pattern))
 const files = testFiles(values.root)
-const runs = plan(files, { patterns, size, sides: selectedSides() })
+const runs = ofShard(plan(files, { patterns, size, sides: selectedSides() }), readShard(values.shard))
 const report = new Report(process.stdout, runs.length)
 const outcomes: Outcome[] = []
 await runAll(runs, jobs, runFile)
