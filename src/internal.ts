@@ -2,11 +2,11 @@
 
 export { checkPolicy, checkPolicyRule, parsePolicy } from './config/policy.js'
 export { candidatesOf, checkPolicyKey } from './config/policy-keys.js'
+export { ALGORITHM_OPTIONS } from './core/algorithms.js'
 export { monotonicClock } from './core/clock.js'
 export { formatDuration, parseDuration } from './core/duration.js'
 export type { InlineDecision } from './core/inline-decision.js'
 export { meantBy } from './core/option-names.js'
 export { checkRule } from './core/rule.js'
-export { ALGORITHM_OPTIONS } from './core/rule-algorithms.js'
 export { RULE_OPTIONS } from './core/rule-options.js'
 export { attachPool } from './create/attach-limiter.js'

@@ -1,4 +1,4 @@
-import type { AlgorithmName } from '../core/rule-algorithms.js'
+import type { AlgorithmName } from '../core/algorithms.js'
 import type { Ticks } from '../core/ticks.js'
 import type { Arena } from '../memory/records.js'
 import type { Algorithm } from './algorithm.js'

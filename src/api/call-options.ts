@@ -1,7 +1,9 @@
 /** The options and the plain data of a limiter's methods. */
+
+import type { AlgorithmName } from '../core/algorithms.js'
 import type { Duration } from '../core/duration.js'
 import type { Signal } from '../core/on-abort.js'
-import type { AlgorithmName, Alignment, Edge } from '../core/rule-algorithms.js'
+import type { Alignment, Edge } from '../core/rule-algorithms.js'
 import type { Size } from '../core/sizes.js'
 
 /** The rule of a limiter, as `limiter.rule` returns it. */

@@ -1,21 +1,14 @@
 /** Checks the arguments of both facades. */
 
+import type { CountedWindow, LimitRange } from '../core/algorithms.js'
 import type { Costs } from '../core/batch-decision.js'
 import { type Duration, formatDuration, parseDuration } from '../core/duration.js'
 import { MillraceError } from '../core/errors.js'
 import { granularityFrom } from '../core/granularity.js'
 import type { Signal } from '../core/on-abort.js'
 import { refuseUnknown } from '../core/option-names.js'
-import {
-  checkChangedWindow,
-  checkOtherLimit,
-  isLimit,
-  type LimitRange,
-  limitIn,
-  MAX_LIMIT,
-  type Rule,
-  type RuleWindow,
-} from '../core/rule.js'
+import { checkChangedWindow, checkOtherLimit, isLimit, limitIn, type Rule } from '../core/rule.js'
+import { MAX_LIMIT } from '../core/rule-algorithms.js'
 import { uncountedLimitIn } from '../core/uncounted-limit.js'
 import type { CallLimit } from '../engines/engine.js'
 import { COUNT, type Shape } from '../memory/layout.js'
@@ -252,13 +245,13 @@ export interface OwnChange {
   /** The new limit, in whole units; undefined: the present one. */
   readonly limit: number | undefined
   /** The new window and its number of buckets, if either is new. */
-  readonly window: RuleWindow | undefined
+  readonly window: CountedWindow | undefined
 }
 
 const CHANGES = ['limit', 'window', 'granularity']
 
 /** A rule at present, for its change. */
-export interface PresentOptions extends RuleWindow, Pick<Rule, 'limit' | 'algorithm' | 'align' | 'rate'> {
+export interface PresentOptions extends CountedWindow, Pick<Rule, 'limit' | 'algorithm' | 'align' | 'rate'> {
   readonly unit: number | undefined
   readonly range: LimitRange
   readonly shape: Shape

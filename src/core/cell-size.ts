@@ -1,6 +1,6 @@
-/** The number of words of a cell after its head, by the algorithm of the arena. */
+/** The number of words of a cell after its head. */
 import { MOST_LINEAR } from './granularity.js'
-import { type AlgorithmName, MOST_LOG_TICKS } from './rule-algorithms.js'
+import { MOST_LOG_TICKS } from './rule-algorithms.js'
 
 /** How a window is summed: bucket by bucket, or by one of two structures of nodes. */
 export const SUMS = ['linear', 'blocks', 'fenwick'] as const
@@ -39,21 +39,6 @@ export interface CellSize {
   readonly mostBuckets: number
 }
 
-/** The algorithms that keep all counts of a key in its admission word. */
-const WORD_ALGORITHMS: readonly AlgorithmName[] = ['fixed-window', 'token-bucket', 'leaky-bucket']
-
-/** Whether the cells of an algorithm have no words after their head. */
-export const hasWordCells = (algorithm: AlgorithmName): boolean => WORD_ALGORITHMS.includes(algorithm)
-
-/**
- * The size of the cells of an arena whose first record has `buckets` granules, and if it is a log, `units`
- * entries.
- */
-export function cellSizeFor(algorithm: AlgorithmName, buckets: number, units: number, sums: Sums): CellSize {
-  if (algorithm === 'sliding-log') return { ...LOG_CELL, words: WORDS_BEFORE_ENTRIES + units }
-  return hasWordCells(algorithm) ? WORD_CELL : ringCell(buckets, sums)
-}
-
 /**
  * Windows of more buckets use a Fenwick tree. Compared with block sums, its sums take 0.25 of the time at
  * 2^20 buckets, and 0.8 at 86,400 buckets. There, the decision after a gap takes 1.6 of the time. With fewer
@@ -66,8 +51,8 @@ const MAX_BLOCK_SUM_BUCKETS = 2 ** 18
  * How a window of `buckets` granules is summed. A small window never has nodes: a node would span more than
  * the window, and could count more than fits into 24 bits.
  */
-export function sumsFor(buckets: number, requested?: Sums, algorithm?: AlgorithmName): Sums {
-  if (buckets <= MOST_LINEAR || (algorithm !== undefined && hasWordCells(algorithm))) return 'linear'
+export function sumsFor(buckets: number, requested?: Sums): Sums {
+  if (buckets <= MOST_LINEAR) return 'linear'
   return requested ?? (buckets > MAX_BLOCK_SUM_BUCKETS ? 'fenwick' : 'blocks')
 }
 
@@ -75,9 +60,12 @@ export function sumsFor(buckets: number, requested?: Sums, algorithm?: Algorithm
  * Whether a log of `limit` units takes less memory than the buckets of a sliding window.
  */
 export function isLogSmaller(limit: number, buckets: number, sums: Sums): boolean {
-  const { words, extraWords } = ringCell(buckets, sums)
+  const { words, extraWords } = ringCell(buckets, 0, sums)
   return WORDS_BEFORE_ENTRIES + limit < words + extraWords
 }
+
+/** A cell of an algorithm that keeps all counts of a key in its admission word. */
+export const wordCell = (): CellSize => WORD_CELL
 
 const WORD_CELL: CellSize = {
   words: 0,
@@ -92,6 +80,12 @@ const WORD_CELL: CellSize = {
 
 /** The words of a log before its entries: `algorithms/log/log-entry.ts`. */
 export const WORDS_BEFORE_ENTRIES = 3
+
+/** A log of so many entries. */
+export const logCell = (_buckets: number, entries: number): CellSize => ({
+  ...LOG_CELL,
+  words: WORDS_BEFORE_ENTRIES + entries,
+})
 
 const LOG_CELL: CellSize = {
   words: WORDS_BEFORE_ENTRIES,
@@ -109,7 +103,7 @@ const LOG_CELL: CellSize = {
  * and at least one such span longer than the window. So all that a block counted in its last lap has left the
  * window when it takes the next lap.
  */
-function ringCell(buckets: number, sums: Sums): CellSize {
+export function ringCell(buckets: number, _units: number, sums: Sums): CellSize {
   const hasUpper = sums === 'blocks' && buckets > MOST_BLOCKS * BLOCK
   const span = sums === 'linear' ? 1 : hasUpper ? BLOCK * BLOCK : BLOCK
   const ring = sums === 'linear' ? buckets + 1 : (Math.ceil((buckets + 1) / span) + 1) * span

@@ -14,17 +14,6 @@ export type Edge = 'strict' | 'smooth'
 /** How a window of many buckets is summed. */
 export type RangeSumName = 'blocks' | 'fenwick'
 
-/**
- * How a rule counts: see the option `algorithm` of {@link RuleOptions}.
- */
-export type AlgorithmName =
-  | 'sliding-window'
-  | 'sliding-log'
-  | 'sliding-counter'
-  | 'fixed-window'
-  | 'token-bucket'
-  | 'leaky-bucket'
-
 /** Where the windows of `'fixed-window'` begin: see the option `align` of {@link RuleOptions}. */
 export type Alignment = 'clock' | 'first'
 /** The same for every algorithm. The windows of the others have no beginning. */
@@ -36,43 +25,10 @@ export interface Rate {
   readonly burst: number
 }
 
-/** The option `algorithm`: with `'auto'`, `checkRule` chooses. */
-export type AlgorithmChoice = AlgorithmName | 'auto'
-
-export const DEFAULT_ALGORITHM = 'sliding-window' satisfies AlgorithmName
-
-/** The algorithms, each with its options that not all of them have. */
-export const ALGORITHM_OPTIONS = {
-  'sliding-window': ['granularity', 'edge', 'rangeSum'],
-  'sliding-log': ['maxLimit'],
-  'sliding-counter': [],
-  'fixed-window': ['align'],
-  'token-bucket': ['burst'],
-  'leaky-bucket': ['burst'],
-  auto: ['granularity', 'rangeSum', 'maxLimit'],
-} as const satisfies Readonly<Record<AlgorithmChoice, readonly string[]>>
-const NAMES = Object.keys(ALGORITHM_OPTIONS) as AlgorithmChoice[]
-const SOME_OPTIONS = ['granularity', 'edge', 'rangeSum', 'align', 'burst', 'maxLimit'] as const
-
-/** The values of these options, each read once. */
-export interface AlgorithmOptions extends Readonly<Partial<Record<(typeof SOME_OPTIONS)[number], unknown>>> {
-  readonly algorithm: unknown
-}
-
-/**
- * Checks the algorithm, and that no option is given that it does not have. Errors name an option after `path`.
- * @throws MillraceError `ERR_MILLRACE_INVALID_RULE`
- */
-export function checkAlgorithm(options: AlgorithmOptions, path: string): AlgorithmChoice {
-  const name = options.algorithm as AlgorithmChoice
-  if (!NAMES.includes(name)) throw invalidRule(`${path}algorithm`, name, `one of ${quoted(NAMES)}`)
-  const own: readonly string[] = ALGORITHM_OPTIONS[name]
-  for (const option of SOME_OPTIONS) {
-    if (options[option] === undefined || own.includes(option)) continue
-    throw invalidRule(`${path}${option}`, options[option], `nothing beside algorithm: '${name}'`)
-  }
-  return name
-}
+/** The largest limit of a fixed window: its count has 21 bits. */
+export const MOST_IN_FIXED_WINDOW = 2 ** 21 - 2
+/** The largest limit. A cell counts in 22 bits, and all ones mean that the key is blocked. */
+export const MAX_LIMIT = 2 ** 22 - 2
 
 /** @throws MillraceError `ERR_MILLRACE_INVALID_RULE` */
 export function checkEdge(edge: unknown = 'strict', path = ''): Edge {
@@ -94,17 +50,6 @@ export const MOST_LOG_TICKS = 2 ** 27 - 2 ** 22
 /** The ticks of a log's window: milliseconds, or if it has too many, the shortest whole ones that divide it. */
 export function logTicksOf(windowMs: number): number {
   return granulesIn(windowMs, Math.min(Math.ceil(windowMs), MOST_LOG_TICKS))
-}
-
-/**
- * Checks the largest limit of a log. It is the limit itself, if it is not given.
- * @throws MillraceError `ERR_MILLRACE_INVALID_RULE`
- */
-export function checkMostInLog(limit: number, maxLimit: number, path: string): void {
-  if (maxLimit < limit) throw invalidRule(`${path}maxLimit`, maxLimit, `at least the limit, ${limit}`)
-  if (maxLimit <= MOST_IN_LOG) return
-  const expected = `at most ${MOST_IN_LOG} with algorithm: 'sliding-log'; 'sliding-window' may have more`
-  throw invalidRule(`${path}${maxLimit === limit ? 'limit' : 'maxLimit'}`, maxLimit, expected)
 }
 
 /** The most granules by which a fixed window places its beginning at the key's first hit. */
@@ -197,15 +142,13 @@ export const fillingMs = (windowMs: number, rate: Rate | undefined): number =>
 /** @throws MillraceError `ERR_MILLRACE_INVALID_RULE` */
 export function refuseGranularity(
   granularity: Duration | undefined,
-  algorithm: AlgorithmName,
+  algorithm: string,
   windowMs: number,
 ): void {
   if (granularity === undefined) return
   const expected = `nothing beside algorithm: '${algorithm}', here with a window of ${formatDuration(windowMs)}`
   throw invalidRule('granularity', granularity, expected)
 }
-
-const quoted = (names: readonly string[]): string => names.map((name) => `'${name}'`).join(', ')
 
 export function invalidRule(option: string, value: unknown, expected: string): MillraceError {
   return new MillraceError('ERR_MILLRACE_INVALID_RULE', option, value, expected)

@@ -1,5 +1,6 @@
+import type { AlgorithmChoice } from './algorithms.js'
 import type { Duration } from './duration.js'
-import type { AlgorithmChoice, Alignment, Edge, RangeSumName } from './rule-algorithms.js'
+import type { Alignment, Edge, RangeSumName } from './rule-algorithms.js'
 import type { Size } from './sizes.js'
 
 /** The options of a rule. */

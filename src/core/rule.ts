@@ -1,28 +1,25 @@
-import { isLogSmaller, sumsFor } from './cell-size.js'
+import {
+  ALGORITHM_ROWS,
+  type AlgorithmName,
+  type CountedWindow,
+  type Counting,
+  checkAlgorithm,
+  chosenFor,
+  DEFAULT_ALGORITHM,
+  type LimitRange,
+} from './algorithms.js'
 import { type Duration, parseDuration } from './duration.js'
 import { type ErrorCode, MillraceError } from './errors.js'
-import { checkGranularity, MOST_LINEAR } from './granularity.js'
+import { MOST_LINEAR } from './granularity.js'
 import { refuseUnknown } from './option-names.js'
 import {
-  type AlgorithmName,
-  type Align,
   burstFor,
-  checkAlgorithm,
-  checkAlign,
-  checkEdge,
-  checkMostInLog,
-  DEFAULT_ALGORITHM,
-  type Edge,
   fillingMs,
-  granulesOf,
   invalidRule,
-  logTicksOf,
-  MOST_IN_LOG,
+  MAX_LIMIT,
   mostLimit,
   type RangeSumName,
-  type Rate,
   refuseGranularity,
-  tokenTime,
 } from './rule-algorithms.js'
 import { FLAGS, RULE_OPTIONS, type RuleOptions } from './rule-options.js'
 import { warnIfShort } from './short-window.js'
@@ -31,25 +28,11 @@ import { uncountedLimitIn } from './uncounted-limit.js'
 import { wholeUnitsIn } from './units.js'
 
 /** A rule that has been checked. */
-export interface Rule {
+export interface Rule extends Counting {
   readonly name: string
-  /** What a key may use at once: `burst`, if the rule has one. In whole units, if there is a unit. */
-  readonly limit: number
   /** Present if the option was given: 1 to 2^53 - 1. */
   readonly unit?: number
-  /** In which a key that has used all of its limit gets it back. */
-  readonly windowMs: number
-  /** The window's number of granules, 1 to 2^20; of a log, to 2^27. */
-  readonly buckets: number
-  readonly edge: Edge
   readonly algorithm: AlgorithmName
-  readonly align: Align
-  /** Time units in the window of a token bucket; entries of a log; otherwise 0. */
-  readonly units: number
-  /** Added to readings of the clock: with `align: 'clock'`, the system's time minus the clock. */
-  readonly offsetMs: number
-  /** Present if a burst was given that is not the limit. */
-  readonly rate?: Rate | undefined
   /** Present if the option was given. */
   readonly rangeSum?: RangeSumName
   /** The bits of the options that are true (`OptionRow.flag`). */
@@ -60,10 +43,6 @@ export interface Rule {
 export type Rules = readonly [Rule, ...Rule[]]
 
 export const MOST_RULES = 16
-/** The largest limit of a fixed window: its count has 21 bits. */
-export const MOST_IN_FIXED_WINDOW = 2 ** 21 - 2
-/** The largest limit. A cell counts in 22 bits, and all ones mean that the key is blocked. */
-export const MAX_LIMIT = 2 ** 22 - 2
 /** Where 0 and Infinity are limits. */
 const UNCOUNTED = "only calls and policies may also have 0 or 'unlimited'"
 const MAX_WINDOW_MS = 10_000 * 366 * 86_400_000
@@ -155,52 +134,36 @@ function ownOptions(options: unknown, at: string): RuleOptions {
     throw invalidRule(at, options, 'an object with at least limit and window')
   }
   refuseUnknown(options, RULE_OPTIONS, (name, expected) => invalidRule(at, name, expected))
-  const given = options as Record<string, unknown>
-  return Object.fromEntries(RULE_OPTIONS.map((name) => [name, given[name]])) as unknown as RuleOptions
+  return readOnce(options as RuleOptions)
 }
 
+const readOnce = (options: RuleOptions): RuleOptions =>
+  Object.fromEntries(
+    RULE_OPTIONS.map((name) => [name, options[name as keyof RuleOptions]]),
+  ) as unknown as RuleOptions
+
 /**
- * Checks the options of one rule. Errors name an option after `path`.
+ * Checks the options of one rule, and reads each once. Errors name an option after `path`.
  * @throws MillraceError `ERR_MILLRACE_INVALID_RULE` naming the option, the value and what would be right
  */
 export function checkRule(options: RuleOptions, path = ''): Rule {
-  const {
-    limit,
-    name = 'default',
-    algorithm: given = DEFAULT_ALGORITHM,
-    edge,
-    rangeSum,
-    align,
-    burst,
-    maxLimit,
-  } = options
-  const { unit, window, granularity } = options
+  const own = readOnce(options)
+  const { limit, name = 'default', burst, maxLimit, unit, granularity, rangeSum } = own
   const unitSize = unit === undefined ? undefined : checkUnit(unit, `${path}unit`)
   const wholeLimit = limitIn(unitSize, limit, `${path}limit`)
   if (typeof name !== 'string' || name === '')
     throw invalidRule(`${path}name`, name, 'a string of at least one character')
-  const choice = checkAlgorithm(
-    { algorithm: given, granularity, edge, rangeSum, align, burst, maxLimit },
-    path,
-  )
-  const flags = flagsIn(options, path)
-  const windowMs = checkWindow(window, `${path}window`)
+  const choice = checkAlgorithm(own, path)
+  const flags = flagsIn(own, path)
+  const windowMs = checkWindow(own.window, `${path}window`)
   const wholeBurst = burst === undefined ? wholeLimit : limitIn(unitSize, burst, `${path}burst`)
   const most = maxLimit === undefined ? wholeLimit : limitIn(unitSize, maxLimit, `${path}maxLimit`)
-  const chosen = {
-    limit: wholeLimit,
-    burst: wholeBurst,
-    maxLimit: most,
-    windowMs,
-    granularity,
-    edge,
-    align,
-    path,
-  }
-  const windowed = countingOf(choice === 'auto' ? DEFAULT_ALGORITHM : choice, chosen)
+  const whole = { limit: wholeLimit, burst: wholeBurst, maxLimit: most }
+  const chosen = { ...whole, windowMs, granularity, edge: own.edge, align: own.align, path }
+  const windowed = ALGORITHM_ROWS[choice === 'auto' ? DEFAULT_ALGORITHM : choice].counting(chosen)
   checkRangeSum(rangeSum, windowed.buckets, path)
   const algorithm = choice === 'auto' ? chosenFor(most, windowed, rangeSum) : choice
-  const counted = algorithm === choice ? windowed : countingOf(algorithm, chosen)
+  const counted = algorithm === choice ? windowed : ALGORITHM_ROWS[algorithm].counting(chosen)
   return {
     name,
     ...(unitSize !== undefined && { unit: unitSize }),
@@ -208,59 +171,6 @@ export function checkRule(options: RuleOptions, path = ''): Rule {
     ...counted,
     ...(rangeSum !== undefined && { rangeSum }),
     flags,
-  }
-}
-
-type Counting = Pick<
-  Rule,
-  'limit' | 'windowMs' | 'buckets' | 'edge' | 'align' | 'units' | 'offsetMs' | 'rate'
->
-
-/** The algorithm of `'auto'`, by the largest limit and the buckets of a sliding window. */
-function chosenFor(most: number, { buckets }: Counting, rangeSum: RangeSumName | undefined): AlgorithmName {
-  const isLog = most <= MOST_IN_LOG && isLogSmaller(most, buckets, sumsFor(buckets, rangeSum))
-  return isLog ? 'sliding-log' : DEFAULT_ALGORITHM
-}
-
-interface Chosen {
-  readonly limit: number
-  readonly burst: number
-  readonly maxLimit: number
-  readonly windowMs: number
-  readonly granularity: Duration | undefined
-  readonly edge: unknown
-  readonly align: unknown
-  readonly path: string
-}
-
-function countingOf(algorithm: AlgorithmName, chosen: Chosen): Counting {
-  const { limit, burst, windowMs, path } = chosen
-  const plain = { limit, windowMs, edge: 'strict', align: 'none', units: 0, offsetMs: 0 } as const
-  switch (algorithm) {
-    case 'sliding-window': {
-      const edge = checkEdge(chosen.edge, path)
-      const buckets = checkGranularity(chosen.granularity, windowMs, `${path}granularity`)
-      return { ...plain, edge, buckets }
-    }
-    case 'sliding-log':
-      checkMostInLog(limit, chosen.maxLimit, path)
-      return { ...plain, buckets: logTicksOf(windowMs), units: chosen.maxLimit }
-    case 'sliding-counter':
-      return { ...plain, edge: 'smooth', buckets: 1 } // a sliding window of one bucket
-    case 'fixed-window': {
-      const align = checkAlign(chosen.align, path)
-      if (limit > MOST_IN_FIXED_WINDOW) {
-        const expected = `at most ${MOST_IN_FIXED_WINDOW} with algorithm: 'fixed-window'; with unit it may be more`
-        throw invalidRule(`${path}limit`, limit, expected)
-      }
-      return { ...plain, align, buckets: granulesOf(align, windowMs) }
-    }
-    default: {
-      const rate = burst === limit ? undefined : { limit, burst }
-      const option = `${path}${rate === undefined ? 'limit' : 'burst'}`
-      const time = tokenTime(burst, fillingMs(windowMs, rate), option)
-      return { ...plain, ...time, limit: burst, ...(rate !== undefined && { rate }) }
-    }
   }
 }
 
@@ -291,8 +201,6 @@ function flagsIn(options: RuleOptions, path: string): number {
   return flags
 }
 
-export type RuleWindow = Pick<Rule, 'windowMs' | 'buckets' | 'units'>
-
 /**
  * Checks a changed window, and returns it with its granules. What is not given stays as it is in `present`,
  * whose limit is the new one.
@@ -301,17 +209,13 @@ export type RuleWindow = Pick<Rule, 'windowMs' | 'buckets' | 'units'>
 export function checkChangedWindow(
   window: Duration | undefined,
   granularity: Duration | undefined,
-  present: RuleWindow & Pick<Rule, 'limit' | 'algorithm' | 'align' | 'rate'>,
-): RuleWindow {
-  const { algorithm, align, limit, rate, buckets } = present
+  present: CountedWindow & Pick<Rule, 'limit' | 'algorithm' | 'align' | 'rate'>,
+): CountedWindow {
+  const { algorithm, rate } = present
+  const row = ALGORITHM_ROWS[algorithm]
   const windowMs = window === undefined ? present.windowMs : fillingMs(checkWindow(window, 'window'), rate)
-  if (algorithm === 'sliding-window')
-    return { windowMs, buckets: checkGranularity(granularity, windowMs, 'granularity', buckets), units: 0 }
-  refuseGranularity(granularity, algorithm, windowMs)
-  if (algorithm === 'sliding-log') return { windowMs, buckets: logTicksOf(windowMs), units: present.units }
-  if (algorithm === 'sliding-counter') return { windowMs, buckets, units: 0 }
-  if (algorithm === 'fixed-window') return { windowMs, buckets: granulesOf(align, windowMs), units: 0 }
-  return tokenTime(limit, windowMs, 'window')
+  if (!row.options.includes('granularity')) refuseGranularity(granularity, algorithm, windowMs)
+  return row.inWindow(windowMs, present, granularity)
 }
 
 /**
@@ -331,13 +235,6 @@ export function checkOtherLimit(
   if (own <= most) return own
   const expected = `at most ${mostLimit(most, rate) * (unit ?? 1)}, which this limiter can count. A new one may have it`
   throw new MillraceError(code, option, limit, expected)
-}
-
-export interface LimitRange {
-  readonly most: number
-  /** With another window. */
-  readonly mostAnew: number
-  readonly rate: Rate | undefined
 }
 
 function checkWindow(window: Duration, option: string): number {

@@ -2,7 +2,7 @@ import type { AsyncLimiter } from '../api/async-limiter.js'
 import type { Limiter } from '../api/limiter.js'
 import type { Decision } from '../core/decision.js'
 import { afterMs } from '../core/long-timer.js'
-import { MAX_LIMIT } from '../core/rule.js'
+import { MAX_LIMIT } from '../core/rule-algorithms.js'
 import { type CountOptions, KeyCounts, type Windows } from './key-counts.js'
 import { checkDelay, type DelayNumbers } from './options.js'
 

@@ -1,7 +1,6 @@
 import type { LimiterRule } from '../api/call-options.js'
 import type { PresentOptions, RuleNames } from '../api/checks.js'
-import { type LimitRange, MAX_LIMIT, MOST_IN_FIXED_WINDOW } from '../core/rule.js'
-import { DEFAULT_ALGORITHM } from '../core/rule-algorithms.js'
+import { ALGORITHM_ROWS, DEFAULT_ALGORITHM, type LimitRange, rangeOf } from '../core/algorithms.js'
 import type { RuleEngine } from '../engines/inline/rule-engine.js'
 import type { RuleMemory } from '../memory/arenas.js'
 import type { Shape } from '../memory/layout.js'
@@ -20,17 +19,17 @@ export function ruleOf(name: string, engine: RuleEngine): LimiterRule {
   const { shape, edge, words, algorithm, align, rate } = engine.arena
   const { windowMs, buckets, units } = shape
   const unit = unitIn(words)
-  const isLog = algorithm === 'sliding-log'
+  const kind = ALGORITHM_ROWS[algorithm].units
   return {
     name,
     limit: rate === undefined ? limit : (limit * rate.limit) / rate.burst,
     windowMs: rate === undefined ? windowMs : (windowMs * rate.limit) / rate.burst,
-    granularityMs: windowMs / (isLog ? buckets : units || buckets),
+    granularityMs: windowMs / (kind === 'time' ? units : buckets),
     edge,
     ...(algorithm !== DEFAULT_ALGORITHM && { algorithm }),
     ...(align !== 'none' && { align }),
     ...(rate !== undefined && { burst: limit }),
-    ...(isLog && { maxLimit: units * (unit ?? 1) }),
+    ...(kind === 'entries' && { maxLimit: units * (unit ?? 1) }),
     ...(unit !== undefined && { unit }),
   }
 }
@@ -42,19 +41,15 @@ export function presentOptions(engine: RuleEngine): PresentOptions {
   const { algorithm, align, rate, shape, words } = arena
   const unit = unitIn(words)
   const units = limit / (unit ?? 1)
-  return { ...shape, limit: units, algorithm, align, rate, unit, range: rangeOf(arena), shape }
+  return { ...shape, limit: units, algorithm, align, rate, unit, range: rangeIn(arena), shape }
 }
 
-/** The limits that a rule may have. */
-function rangeOf({ algorithm, rate, shape }: Arena): LimitRange {
-  const counted = algorithm === 'fixed-window' ? MOST_IN_FIXED_WINDOW : MAX_LIMIT
-  const most = shape.units || counted
-  return { most, mostAnew: algorithm === 'sliding-log' ? most : counted, rate }
-}
+const rangeIn = ({ algorithm, rate, shape }: Arena): LimitRange =>
+  rangeOf({ algorithm, rate, units: shape.units })
 
 /** The names of a limiter's rules, the unit of each, and the limits that it may have. */
 export function ruleNamesOf({ arenas, names }: RuleMemory): RuleNames {
-  return { names, units: arenas.map(({ words }) => unitIn(words)), ranges: arenas.map(rangeOf) }
+  return { names, units: arenas.map(({ words }) => unitIn(words)), ranges: arenas.map(rangeIn) }
 }
 
 /** The fields that `console.log` prints of a limiter. */

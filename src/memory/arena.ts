@@ -1,4 +1,5 @@
 import { randomFillSync } from 'node:crypto'
+import { sumsOf } from '../core/algorithms.js'
 import { MillraceError } from '../core/errors.js'
 import type { Rule } from '../core/rule.js'
 import { ALL_FLAGS } from '../core/rule-options.js'
@@ -17,7 +18,6 @@ import {
   type Sums,
   setsFor,
   shapeFor,
-  sumsFor,
 } from './layout.js'
 import {
   type Arena,
@@ -53,11 +53,7 @@ export function createArena(
 }
 
 /** @throws MillraceError `ERR_MILLRACE_ARENA_TOO_LARGE` if it has more than {@link MAX_WORDS} words */
-export function shapeOf(
-  rule: Rule,
-  maxKeys: number,
-  sums: Sums = sumsFor(rule.buckets, rule.rangeSum, rule.algorithm),
-): Shape {
+export function shapeOf(rule: Rule, maxKeys: number, sums: Sums = sumsOf(rule)): Shape {
   const shape = shapeFor(rule.windowMs, rule.buckets, setsFor(maxKeys), sums, rule)
   if (shape.words > MAX_WORDS) throw tooLargeError(shape.words, maxKeys)
   return shape

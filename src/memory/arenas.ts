@@ -4,8 +4,10 @@
  * finds a key in each. The header of the first arena has what a limiter has only once: the decisions in
  * its statistics, the count of changed limits, the time of a file.
  */
+
+import type { CountedWindow } from '../core/algorithms.js'
 import type { MillraceError } from '../core/errors.js'
-import { MOST_RULES, type Rules, type RuleWindow } from '../core/rule.js'
+import { MOST_RULES, type Rules } from '../core/rule.js'
 import { allocate, arenaIn, checkBuffer, shapeOf, shareError, writeHeader } from './arena.js'
 import { HEADER, type OnFull, type Shape } from './layout.js'
 import { announceChange, changeLimit } from './limit.js'
@@ -169,7 +171,7 @@ export function wordsOf(arenas: Arenas): number {
 export function changeWindowOf(
   arenas: Arenas,
   rule: number,
-  window: RuleWindow,
+  window: CountedWindow,
   limit: number | undefined,
   nowMs: number,
 ): void {

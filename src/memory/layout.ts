@@ -76,10 +76,10 @@
  * the first TICK and PERIOD of a way (`algorithms/window/sliding-window.ts`, `memory/insertion.ts`).
  */
 
-import { cellSizeFor, type Sums } from '../core/cell-size.js'
-import { MAX_BUCKETS } from '../core/granularity.js'
-import { type AlgorithmName, MOST_LOG_TICKS } from '../core/rule-algorithms.js'
+import { ALGORITHM_ROWS, type AlgorithmName } from '../core/algorithms.js'
+import type { Sums } from '../core/cell-size.js'
 
+export { ALGORITHMS } from '../core/algorithms.js'
 export {
   BLOCK,
   BLOCK_BITS,
@@ -213,15 +213,6 @@ export const RECORD_WORDS = 16
 /** A record is never used again, so a rule can have this many windows in its life. */
 export const MOST_RECORDS = 64
 
-/** Their order is part of the layout. */
-export const ALGORITHMS = [
-  'sliding-window',
-  'sliding-counter',
-  'fixed-window',
-  'token-bucket',
-  'leaky-bucket',
-  'sliding-log',
-] as const satisfies readonly AlgorithmName[]
 /** How the windows of a rule begin; 'none': they slide. */
 export const ALIGNS = ['none', 'clock', 'first'] as const
 export const EDGES = ['strict', 'smooth'] as const
@@ -358,7 +349,7 @@ export function shapeFor(
   sums: Sums = 'linear',
   { algorithm, units, offsetMs }: CellRule = SLIDING,
 ): Shape {
-  const { words: cellWords, extraWords, ...sizes } = cellSizeFor(algorithm, buckets, units, sums)
+  const { words: cellWords, extraWords, ...sizes } = ALGORITHM_ROWS[algorithm].cell(buckets, units, sums)
   const ways = sets * WAYS_PER_SET
   const wayWords = BUCKETS + cellWords
   const waysAt = NAMES_AT + ways
@@ -383,5 +374,5 @@ export function isWindow(algorithm: AlgorithmName, buckets: number, windowMs: nu
 
 /** Whether a window may have so many granules. */
 export function isBuckets(algorithm: AlgorithmName, buckets: number): boolean {
-  return buckets >= 1 && buckets <= (algorithm === 'sliding-log' ? MOST_LOG_TICKS : MAX_BUCKETS)
+  return buckets >= 1 && buckets <= ALGORITHM_ROWS[algorithm].mostBuckets
 }

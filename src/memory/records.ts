@@ -1,13 +1,8 @@
+import { areUnits, type CountedWindow } from '../core/algorithms.js'
 import { MillraceError } from '../core/errors.js'
 import { Reading } from '../core/reading.js'
-import { isLimit, MAX_LIMIT, type Rule, type RuleWindow } from '../core/rule.js'
-import {
-  type AlgorithmName,
-  type Align,
-  MOST_IN_LOG,
-  MOST_UNITS,
-  type Rate,
-} from '../core/rule-algorithms.js'
+import { isLimit, type Rule } from '../core/rule.js'
+import { type Align, MAX_LIMIT, type Rate } from '../core/rule-algorithms.js'
 import { Ticks } from '../core/ticks.js'
 import { again } from '../core/tries.js'
 import {
@@ -111,7 +106,7 @@ export function readRecord(words: Words, record: number): RecordedRule | undefin
   const rate = { limit: read(words, at + RECORD.RATE_LIMIT), burst: read(words, at + RECORD.RATE_BURST) }
   if (edge === undefined || algorithm === undefined || !isWindow(algorithm, buckets, windowMs))
     return undefined
-  if (align === undefined || !Number.isFinite(offsetMs) || !areUnits(units, buckets, algorithm))
+  if (align === undefined || !Number.isFinite(offsetMs) || !areUnits(algorithm, units, buckets))
     return undefined
   if (!(rate.limit === 0 && rate.burst === 0) && !(isLimit(rate.limit) && isLimit(rate.burst)))
     return undefined
@@ -126,13 +121,6 @@ export const chosenOf = ({ edge, algorithm, align, rate }: Chosen): Chosen => ({
   rate,
 })
 type Chosen = Pick<RecordedRule, 'edge' | 'algorithm' | 'align' | 'rate'>
-
-/** Whether a record of this algorithm may have these time units in its window. */
-function areUnits(units: number, buckets: number, algorithm: AlgorithmName): boolean {
-  if (algorithm === 'sliding-log') return units >= 1 && units <= MOST_IN_LOG
-  if (algorithm !== 'token-bucket' && algorithm !== 'leaky-bucket') return units === 0
-  return units >= 1 && units <= MOST_UNITS && units % buckets === 0
-}
 
 /** Whether a rule's window is or was that of any record. */
 export function hasHadWindow(
@@ -179,7 +167,7 @@ export function canHold({ leastBuckets, mostBuckets }: Shape, buckets: number): 
  */
 export function changeRecord(
   arena: Arena,
-  window: RuleWindow,
+  window: CountedWindow,
   ownLimit: number | undefined,
   nowMs: number,
 ): void {

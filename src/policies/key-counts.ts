@@ -1,6 +1,6 @@
 // What the members of a configured limiter count of a key: see `carry-over.ts`.
 import type { AsyncLimiter } from '../api/async-limiter.js'
-import type { AlgorithmName } from '../core/rule-algorithms.js'
+import type { AlgorithmName } from '../core/algorithms.js'
 import type { RuleEngine } from '../engines/inline/rule-engine.js'
 import { presentShape } from '../limiters/shown-rules.js'
 import { HASH } from '../memory/layout.js'

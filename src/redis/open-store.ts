@@ -1,3 +1,4 @@
+import type { AlgorithmName } from '../core/algorithms.js'
 import { MillraceError } from '../core/errors.js'
 import type { KeyNames } from '../remote/key-names.js'
 import type { RemoteRule } from '../remote/remote-rule.js'
@@ -13,11 +14,10 @@ import { CLEAR_LOG_SCRIPT, LOG_SCRIPT } from './counting/log-script.js'
 import { ScriptRunner } from './counting/script-runner.js'
 import { WatchRunner } from './counting/watch-runner.js'
 import { WatchSession } from './counting/watch-session.js'
-import { kindOf } from './counting-rule.js'
 import { StrictEngine } from './packed/strict-engine.js'
 import { strictScript } from './packed/strict-script.js'
 import type { RedisPlan } from './redis-options.js'
-import { rightsProbe } from './rights-probe.js'
+import { LOG_PROBE, rightsProbe } from './rights-probe.js'
 import { scriptOf } from './script.js'
 import type { OpenedShard } from './shards/shard.js'
 
@@ -33,43 +33,40 @@ export function storeOpener(
     const connect = () => connectLike(client, ownConnection)
     const writingBy = (connection: RedisConnection) =>
       isReplicated ? replicated(connection, deadlineMs) : connection
-    const kind = kindOf(rules[0]!.rule)
+    const own = SCRIPTS[rules[0]!.rule.algorithm]
     const channel = new Channel(
       writingBy(connect()),
-      scriptOf(kind === 'packed' ? strictScript(rules, testTime !== undefined) : SCRIPTS[kind]),
+      scriptOf(own?.script ?? strictScript(rules, testTime !== undefined)),
       deadlineMs,
       { otherKeysExpire },
-      rightsProbe(names.unused, kind, plan.isOptimistic),
+      rightsProbe(names.unused, own?.probe, plan.isOptimistic),
     )
     return { client, store: storeOf(), channel, isDown: () => channel.isInterrupted }
 
     function storeOf(): RemoteStore {
       const counting = { owner, rules, names, time, maxKeys }
-      switch (kind) {
-        case 'packed':
-          return new StrictEngine(owner, channel, rules, names, testTime, maxKeys)
-        case 'sliding-counter':
-          return new CountingStore({ ...counting, clear: clearNames }, new ScriptRunner(channel))
-        case 'sliding-log': {
-          if (!plan.isOptimistic)
-            return new CountingStore({ ...counting, clear: clearLogs }, new ScriptRunner(channel))
-          if (channel.connection.isCluster) refuseCluster(channel)
-          const open = () => {
-            const connection = connect()
-            return new WatchSession(connection, writingBy(connection))
-          }
-          const runner = new WatchRunner(channel, open, deadlineMs)
-          return new CountingStore({ ...counting, clear: clearWatched(runner, rules, time) }, runner)
-        }
+      if (own === undefined) return new StrictEngine(owner, channel, rules, names, testTime, maxKeys)
+      if (!plan.isOptimistic)
+        return new CountingStore({ ...counting, clear: own.clear }, new ScriptRunner(channel))
+      if (channel.connection.isCluster) refuseCluster(channel)
+      const open = () => {
+        const connection = connect()
+        return new WatchSession(connection, writingBy(connection))
       }
+      const runner = new WatchRunner(channel, open, deadlineMs)
+      return new CountingStore({ ...counting, clear: clearWatched(runner, rules, time) }, runner)
     }
   }
 }
 
-const SCRIPTS = { 'sliding-counter': COUNTER_SCRIPT, 'sliding-log': LOG_SCRIPT } as const
-
 const clearLogs: ClearNames = (send, pattern, longestMs) =>
   clearNames(send, pattern, longestMs, CLEAR_LOG_SCRIPT)
+
+/** The algorithms that packed values can't have: their scripts, and what a user must be allowed to run for them. */
+const SCRIPTS: Partial<Record<AlgorithmName, { script: string; clear: ClearNames; probe?: string }>> = {
+  'sliding-counter': { script: COUNTER_SCRIPT, clear: clearNames },
+  'sliding-log': { script: LOG_SCRIPT, clear: clearLogs, probe: LOG_PROBE },
+}
 
 function refuseCluster(channel: Channel): never {
   void channel.close()

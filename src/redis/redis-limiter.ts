@@ -6,6 +6,7 @@ import { KeyNames } from '../remote/key-names.js'
 import { RemoteLimiter } from '../remote/remote-limiter.js'
 import type { RedisStats } from '../remote/remote-statistics.js'
 import type { RemoteStore } from '../remote/remote-store.js'
+import { scriptedNames } from './counting-rule.js'
 import { RedisGroup } from './groups/redis-group.js'
 import { groupMember, type RedisParts } from './groups/redis-group-member.js'
 import { storeOpener } from './open-store.js'
@@ -84,7 +85,7 @@ export class RedisLimiter extends RemoteLimiter implements Joining {
     return new RedisGroup(
       members.map(([name, limiter]) => {
         const redis = limiter as RedisLimiter
-        const expected = "a limiter without shards and split, and not with 'sliding-log' or 'sliding-counter'"
+        const expected = `a limiter without shards and split, and not with ${scriptedNames(' or ')}`
         if (redis.#parts === undefined)
           throw new MillraceError('ERR_MILLRACE_INVALID_OPTION', `members.${name}`, limiter, expected)
         return groupMember(name, redis, redis.#parts)

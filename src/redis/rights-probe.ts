@@ -1,9 +1,7 @@
 import type { Command } from './clients/connection.js'
-import type { kindOf } from './counting-rule.js'
 
 /** What a script may run: its commands and the key pattern are judged when it runs them. PEXPIRE deletes the key. */
-const PROBES = {
-  packed: `
+const PROBE = `
 redis.call('TIME')
 redis.call('GET', KEYS[1])
 redis.call('MGET', KEYS[1])
@@ -11,8 +9,10 @@ redis.call('PTTL', KEYS[1])
 redis.call('SET', KEYS[1], '', 'PX', 1)
 redis.call('SETRANGE', KEYS[1], 0, '')
 redis.call('PEXPIRE', KEYS[1], 0)
-return 0`,
-  'sliding-log': `
+return 0`
+
+/** The same for a sliding log. */
+export const LOG_PROBE = `
 redis.call('TIME')
 redis.call('EXISTS', KEYS[1])
 redis.call('ZMSCORE', KEYS[1], '')
@@ -22,15 +22,13 @@ redis.call('ZADD', KEYS[1], 0, '')
 redis.call('PERSIST', KEYS[1])
 redis.call('PTTL', KEYS[1])
 redis.call('PEXPIRE', KEYS[1], 0)
-return 0`,
-} as const
+return 0`
 
 const NO_SCRIPT = '0'.repeat(40)
 
 /** Commands that are refused to a user without the rights that `docs/how-to/redis.md` lists for all limiters. */
-export function rightsProbe(name: string, kind: ReturnType<typeof kindOf>, isOptimistic: boolean): Command[] {
+export function rightsProbe(name: string, source = PROBE, isOptimistic = false): Command[] {
   if (isOptimistic) return [['WATCH', name], ['ZRANGE', name, '0', '0'], ['ZREM', name, ''], ['UNWATCH']]
-  const source = kind === 'sliding-log' ? PROBES[kind] : PROBES.packed
   return [
     ['EVALSHA', NO_SCRIPT, '1', name],
     ['EVAL', source, '1', name],

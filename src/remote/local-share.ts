@@ -1,5 +1,6 @@
 import { mostPenalty } from '../api/checks.js'
 import type { Limiter } from '../api/limiter.js'
+import { ALGORITHM_ROWS, type OwnOption, rangeOf } from '../core/algorithms.js'
 import type { Decision } from '../core/decision.js'
 import { ruleFieldsOf } from '../core/decision-fields.js'
 import { millisecondsAs } from '../core/duration.js'
@@ -11,7 +12,7 @@ import { createLimiter } from '../create/create.js'
 import type { CallLimit } from '../engines/engine.js'
 import { Outage } from './outage.js'
 import { RemoteDecision, type RemotePart } from './remote-decision.js'
-import { type RemoteRule, rangeOf } from './remote-rule.js'
+import type { RemoteRule } from './remote-rule.js'
 import type { Asked } from './remote-store.js'
 
 /** Charges of this process that Redis does not know yet. */
@@ -69,9 +70,9 @@ export class LocalShare {
       limit: this.#shareOf(rule.limit) * (rule.unit ?? 1),
       window: millisecondsAs(rule.windowMs),
       algorithm: rule.algorithm,
-      ...(rule.algorithm === 'sliding-window' && { granularity: rule.windowMs / rule.buckets }),
-      ...(rule.algorithm === 'sliding-log' && { maxLimit: rule.units * (rule.unit ?? 1) }),
-      ...(rule.algorithm === 'fixed-window' && rule.align !== 'none' && { align: rule.align }),
+      ...(has(rule, 'granularity') && { granularity: rule.windowMs / rule.buckets }),
+      ...(has(rule, 'maxLimit') && { maxLimit: rule.units * (rule.unit ?? 1) }),
+      ...(rule.align !== 'none' && { align: rule.align }),
       ...(rule.unit !== undefined && { unit: rule.unit }),
       ...enforcementOf(rule),
     }))
@@ -204,3 +205,6 @@ function remote(owner: object, { key, cost }: Asked, decision: Decision): Remote
   const refusing = decision.allowed ? -1 : parts.findIndex(({ rule }) => rule === decision.rule)
   return new RemoteDecision({ owner, key, cost }, 'local', parts, refusing)
 }
+
+const has = ({ algorithm }: RemoteRule['rule'], option: OwnOption): boolean =>
+  ALGORITHM_ROWS[algorithm].options.includes(option)

@@ -1,11 +1,10 @@
 import type { LimiterRule } from '../api/call-options.js'
+import { ALGORITHM_ROWS, DEFAULT_ALGORITHM } from '../core/algorithms.js'
 import { MillraceError } from '../core/errors.js'
-import { type LimitRange, MAX_LIMIT, MOST_IN_FIXED_WINDOW, type Rule } from '../core/rule.js'
-import { DEFAULT_ALGORITHM, granulesOf, invalidRule } from '../core/rule-algorithms.js'
+import type { Rule } from '../core/rule.js'
+import { invalidRule } from '../core/rule-algorithms.js'
 
-/** Codes of algorithms, and the flags above them. */
-export const ALGORITHM_CODE = { SLIDING_WINDOW: 0, FIXED_WINDOW: 1, TOKEN_BUCKET: 2 } as const
-/** The flags of a rule begin here. */
+/** Above the number of the algorithm (`OnServer.code`): the flags of a rule. */
 export const ONE_FLAG = 16
 
 /** A rule whose keys are on Redis, in whole units. */
@@ -33,12 +32,13 @@ export function checkRemoteRule(rule: Rule, path = ''): RemoteRule {
   if (edge === 'smooth') throw invalidRule(`${path}edge`, edge, "'strict' on Redis")
   const wholeMs = wholeWindowMs(rule, path)
   if (windowMs > LONGEST_WINDOW_MS) throw invalidRule(`${path}window`, windowMs, 'at most 366 days on Redis')
-  if (algorithm === 'sliding-window' && buckets > MOST_GRANULES) {
+  const { options, server } = ALGORITHM_ROWS[algorithm]
+  if (options.includes('granularity') && buckets > MOST_GRANULES) {
     const expected = `at least ${windowMs / MOST_GRANULES} ms: ${MOST_GRANULES} granules on Redis`
     throw invalidRule(`${path}granularity`, windowMs / buckets, expected)
   }
-  const code = codeOf(rule)
-  const parts = partsOf(rule)
+  const code = server.code!
+  const parts = server.parts(rule)
   const flags = code + ONE_FLAG * rule.flags
   return { rule, parts, flags, windowMs: wholeMs, shape: checksum(`${code} ${parts} ${wholeMs}`) }
 }
@@ -62,16 +62,6 @@ function wholeWindowMs({ windowMs, rate, units }: Rule, path: string): number {
   return wholeMs
 }
 
-function codeOf({ algorithm }: Rule): number {
-  if (algorithm === 'sliding-window') return ALGORITHM_CODE.SLIDING_WINDOW
-  return algorithm === 'fixed-window' ? ALGORITHM_CODE.FIXED_WINDOW : ALGORITHM_CODE.TOKEN_BUCKET
-}
-
-function partsOf({ algorithm, align, windowMs, buckets, units }: Rule): number {
-  if (algorithm === 'sliding-window') return buckets
-  return algorithm === 'fixed-window' ? windowMs / granulesOf(align, windowMs) : units
-}
-
 /** FNV-1a, folded to 16 bits. */
 function checksum(text: string): number {
   let hash = 0x811c9dc5
@@ -79,25 +69,18 @@ function checksum(text: string): number {
   return (hash >>> 16) ^ (hash & 0xffff)
 }
 
-/** The limits that a rule may have. */
-export function rangeOf({ algorithm, units, rate }: Rule): LimitRange {
-  const most = units || (algorithm === 'fixed-window' ? MOST_IN_FIXED_WINDOW : MAX_LIMIT)
-  return { most, mostAnew: most, rate }
-}
-
 /** The rule as `limiter.rule` shows it. */
 export function shownRule({ rule, parts }: RemoteRule): LimiterRule {
   const { name, limit, windowMs, edge, algorithm, align, rate, unit, units } = rule
   const quantity = limit * (unit ?? 1)
-  const isFixed = algorithm === 'fixed-window'
   return {
     name,
     limit: rate === undefined ? quantity : (quantity * rate.limit) / rate.burst,
     windowMs: rate === undefined ? windowMs : (windowMs * rate.limit) / rate.burst,
-    granularityMs: isFixed ? parts : windowMs / parts,
+    granularityMs: align === 'none' ? windowMs / parts : parts,
     edge,
     ...(algorithm !== DEFAULT_ALGORITHM && { algorithm }),
-    ...(algorithm === 'sliding-log' && { maxLimit: units * (unit ?? 1) }),
+    ...(ALGORITHM_ROWS[algorithm].units === 'entries' && { maxLimit: units * (unit ?? 1) }),
     ...(align !== 'none' && { align }),
     ...(rate !== undefined && { burst: quantity }),
     ...(unit !== undefined && { unit }),

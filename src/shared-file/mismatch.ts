@@ -1,10 +1,11 @@
+import { ALGORITHM_ROWS, sumsOf } from '../core/algorithms.js'
 import { formatDuration } from '../core/duration.js'
 import { MillraceError } from '../core/errors.js'
 import type { Rule, Rules } from '../core/rule.js'
 import type { Rate } from '../core/rule-algorithms.js'
 import { FLAGS } from '../core/rule-options.js'
 import { type Arenas, type Seeds, seedsOf } from '../memory/arenas.js'
-import { HEADER, type OnFull, setsFor, sumsFor } from '../memory/layout.js'
+import { HEADER, type OnFull, setsFor } from '../memory/layout.js'
 import type { Arena } from '../memory/records.js'
 import { hasHadWindow } from '../memory/records.js'
 import { unitIn } from '../memory/unit.js'
@@ -65,7 +66,7 @@ function compareRule(rule: Rule, arena: Arena, at: string): Compared[] {
   const { shape, words, edge, algorithm, align, rate } = arena
   const unit = unitIn(words)
   const shown = (size: number | undefined) => (size === undefined ? 'none' : `${size}`)
-  const sums = sumsFor(shape.cellBuckets, rule.rangeSum, rule.algorithm)
+  const sums = sumsOf({ ...rule, buckets: shape.cellBuckets })
   const hadWindow = hasHadWindow(words, rule)
   const granule = (windowMs: number, buckets: number) => formatDuration(windowMs / buckets)
   return [
@@ -98,7 +99,7 @@ function compareRule(rule: Rule, arena: Arena, at: string): Compared[] {
 
 /** The entries of a log. */
 function mostInLog(rule: Rule, { algorithm, shape }: Arena): [string, string, boolean] {
-  const isLog = rule.algorithm === algorithm && algorithm === 'sliding-log'
+  const isLog = rule.algorithm === algorithm && ALGORITHM_ROWS[algorithm].units === 'entries'
   return [`${rule.units}`, `${shape.units}`, !isLog || rule.units === shape.units]
 }
 

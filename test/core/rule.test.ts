@@ -5,7 +5,8 @@ import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { parseDuration } from '#millrace/core/duration.js'
 import { MAX_BUCKETS } from '#millrace/core/granularity.js'
-import { checkLimit, checkRule, MAX_LIMIT } from '#millrace/core/rule.js'
+import { checkLimit, checkRule } from '#millrace/core/rule.js'
+import { MAX_LIMIT } from '#millrace/core/rule-algorithms.js'
 import fc from '../fast-check.js'
 
 test('a rule needs a limit and a window; the rest has defaults', () => {

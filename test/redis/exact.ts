@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import type { Redis } from 'ioredis'
 import type { Decision, LimiterRule, RuleOptions } from 'millrace'
 import { createRedisLimiter, type RedisRulesOptions } from 'millrace/redis'
-import { MAX_LIMIT } from '#millrace/core/rule.js'
+import { MAX_LIMIT } from '#millrace/core/rule-algorithms.js'
 import { ModelRule } from './exact-rules.js'
 
 export interface Findings {

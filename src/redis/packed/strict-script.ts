@@ -5,7 +5,7 @@
 //
 // All numbers in the script stay below 2^53, so that a double holds them: `checkRemoteRule` bounds windows and granules.
 import { COUNT_REFUSED, SHADOW } from '../../core/verdict.js'
-import { ALGORITHM_CODE, ONE_FLAG, type RemoteRule } from '../../remote/remote-rule.js'
+import { ONE_FLAG, type RemoteRule } from '../../remote/remote-rule.js'
 import { CHANGED_FIELDS, flagIn, IS_OTHER_TYPE, KEY_FAULT, REFUNDED, Verdict } from '../script-codes.js'
 import { shortcutOf } from './strict-shortcut.js'
 import { layoutOf, VALUE_FUNCTIONS } from './strict-value.js'
@@ -24,7 +24,7 @@ import { layoutOf, VALUE_FUNCTIONS } from './strict-value.js'
  */
 export function strictScript(rules: readonly RemoteRule[], isTest: boolean): string {
   const [first] = rules
-  const isPlain = rules.length === 1 && first!.flags === ALGORITHM_CODE.SLIDING_WINDOW
+  const isPlain = rules.length === 1 && first!.flags === 0 // a sliding window without flags
   return [
     DECLARATIONS,
     isTest ? `local now = ARGV[${rules.length + 2}] + 0` : TIME,

@@ -25,7 +25,8 @@
 // the bucket was charged after it was empty, modulo 512.
 //
 // The length of a value is even. That of sliding counters is odd, and so was that of versions 1 and 2.
-import { ALGORITHM_CODE, ONE_FLAG, type RemoteRule } from '../../remote/remote-rule.js'
+import { ALGORITHM_ROWS } from '../../core/algorithms.js'
+import type { RemoteRule } from '../../remote/remote-rule.js'
 import { BIRTH_RANGE_MS, KEY_FAULT, ValueVersion } from '../script-codes.js'
 
 export interface ValueLayout {
@@ -52,9 +53,8 @@ const WIDE: ValueLayout = {
 /** A granule's age is at most the granules of the window: so many can be told from a byte. */
 const MOST_NARROW = 255
 
-export function layoutOf({ flags, parts }: RemoteRule): ValueLayout {
-  const isSliding = flags % ONE_FLAG === ALGORITHM_CODE.SLIDING_WINDOW
-  return isSliding && parts <= MOST_NARROW ? NARROW : WIDE
+export function layoutOf({ rule, parts }: RemoteRule): ValueLayout {
+  return ALGORITHM_ROWS[rule.algorithm].isDated && parts <= MOST_NARROW ? NARROW : WIDE
 }
 
 /**

@@ -1,3 +1,4 @@
+import { ALGORITHM_ROWS } from '../../core/algorithms.js'
 import type { RemoteRule } from '../../remote/remote-rule.js'
 import { BIRTH_RANGE_MS } from '../script-codes.js'
 
@@ -127,11 +128,9 @@ export class WindowCharges extends OwnCharges {
   constructor(birth: number, { rule, windowMs, parts }: RemoteRule) {
     super(birth)
     this.#windowMs = windowMs
-    const { algorithm } = rule
-    if (algorithm === 'sliding-window') this.#granuleMs = windowMs / parts
-    else this.#granuleMs = algorithm === 'sliding-log' ? 0 : windowMs
-    if (algorithm === 'sliding-counter') this.longestMs = 2 * windowMs
-    else this.longestMs = algorithm === 'sliding-window' ? windowMs + windowMs / parts : windowMs
+    const { server } = ALGORITHM_ROWS[rule.algorithm]
+    this.#granuleMs = server.granuleMs(windowMs, parts)
+    this.longestMs = server.longestMs(windowMs, parts)
   }
 
   giveBack(units: number, mark: number): void {
@@ -276,7 +275,7 @@ export class BucketCharges extends OwnCharges {
 
 /** @param birth of the value */
 export function ownCharges(birth: number, remote: RemoteRule): WindowCharges | BucketCharges {
-  return remote.rule.algorithm === 'token-bucket'
+  return ALGORITHM_ROWS[remote.rule.algorithm].units === 'time'
     ? new BucketCharges(birth, remote)
     : new WindowCharges(birth, remote)
 }

@@ -239,7 +239,7 @@ function countedSince(
   { resetMs, remaining, limit }: RemotePart,
   nowMs: number,
 ) {
-  if (rule.algorithm !== 'sliding-counter' || remaining === limit) return Number.NEGATIVE_INFINITY
+  if (rule.edge !== 'smooth' || remaining === limit) return Number.NEGATIVE_INFINITY
   // Those of the window before are in them by a part. Nothing is left at the end of this window, or of the next one.
   return nowMs - (Math.ceil(resetMs / windowMs) * windowMs - resetMs)
 }

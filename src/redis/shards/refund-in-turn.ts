@@ -1,3 +1,4 @@
+import { ALGORITHM_ROWS } from '../../core/algorithms.js'
 import type { RemoteRule } from '../../remote/remote-rule.js'
 import type { RemoteStore } from '../../remote/remote-store.js'
 import { possiblyCharged, type Shard, storeOf } from './shard.js'
@@ -38,8 +39,8 @@ export async function refundInTurn(
 }
 
 function withoutGranule({ rule, parts }: RemoteRule): number {
-  const granuleMs = rule.algorithm === 'sliding-window' ? rule.windowMs / parts : 0
-  return Math.floor(rule.windowMs - granuleMs)
+  const { isDated, server } = ALGORITHM_ROWS[rule.algorithm]
+  return Math.floor(rule.windowMs - (isDated ? server.granuleMs(rule.windowMs, parts) : 0))
 }
 
 const usedAt = (

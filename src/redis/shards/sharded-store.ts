@@ -1,4 +1,5 @@
 import { closedError } from '../../api/checks.js'
+import { ALGORITHM_ROWS } from '../../core/algorithms.js'
 import { MillraceError } from '../../core/errors.js'
 import type { CallLimit } from '../../engines/engine.js'
 import { Deadlines } from '../../remote/deadlines.js'
@@ -30,8 +31,6 @@ export interface ShardedPlan extends ShardsPlan {
 
 /** A new server has this long to answer. */
 const JOIN_MS = 2_000
-/** A bucket may be filled threefold by penalties. */
-const FULLEST_BUCKET = 3
 
 /** Several independent servers, each with the keys that rendezvous hashing gives it. */
 export class ShardedStore implements RemoteStore {
@@ -279,10 +278,9 @@ export class ShardedStore implements RemoteStore {
   }
 }
 
-/** How long a unit counts: a window, and a granule. */
-function countingMs({ rule: { algorithm, windowMs }, parts }: RemoteRule): number {
-  if (algorithm === 'token-bucket') return FULLEST_BUCKET * windowMs
-  return windowMs + (algorithm === 'sliding-window' ? windowMs / parts : parts)
+/** How long a unit counts; in a window that its first hit begins, by the granule of that. */
+function countingMs({ rule: { algorithm, align, windowMs }, parts }: RemoteRule): number {
+  return ALGORITHM_ROWS[algorithm].server.longestMs(windowMs, parts) + (align === 'none' ? 0 : parts)
 }
 
 /** For each rule, the most of what the shards have answered. */

@@ -1,5 +1,5 @@
 // Decisions on one key that has a cell: charges, sums, rollovers, late threads.
-import { MAX_LIMIT } from '#millrace/core/rule.js'
+import { MAX_LIMIT } from '#millrace/core/rule-algorithms.js'
 import { byHandle, check, checkLate, type Forbidden, readClock, type Scenario } from '../scenario.js'
 
 /** All forbidden outcomes but 'fresh quota'. */
