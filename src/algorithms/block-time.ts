@@ -1,7 +1,17 @@
 import { FOR_EVER, PER_SECOND } from '../memory/layout.js'
 
+/** A way that changes hands keeps the end of a block with this bit changed: half of the range away. */
+const LEFT = 0x80000000
+/** An end that lies further in the past than this may be one that has been changed. 18 hours. */
+const LONGEST_PAST = 2 ** 20
+
 /** A longer block is for ever. Half of the range of UNTIL, about 4 years. */
-const LONGEST_BLOCK_MS = (2 ** 31 - 2 ** 20) * (1000 / PER_SECOND)
+const LONGEST_BLOCK_MS = (2 ** 31 - LONGEST_PAST) * (1000 / PER_SECOND)
+
+/** What a way's next key finds in UNTIL instead of the end `word`. */
+export function leftUntil(word: number): number {
+  return (word ^ LEFT) | 0
+}
 
 /** The word of UNTIL for a sixteenth of a second later. For ever stays for ever. */
 export function nextUntil(word: number): number {
@@ -23,6 +33,12 @@ export class BlockTime {
     if (ms > LONGEST_BLOCK_MS) return FOR_EVER
     const until = Math.ceil(this.#sixteenthsAt(nowMs + ms)) >>> 0
     return until === FOR_EVER ? 0 : until
+  }
+
+  /** Whether the word is an end that a key of the way has set, and not one that `leftUntil` has changed. */
+  isOwn(word: number, nowMs: number): boolean {
+    const left = (word - Math.floor(this.#sixteenthsAt(nowMs))) | 0
+    return word >>> 0 !== FOR_EVER && left > -LONGEST_PAST && left <= 2 ** 31 - LONGEST_PAST
   }
 
   /** Milliseconds until a word's time, 0 or less if it has passed. */

@@ -2,7 +2,7 @@ import { again } from '../core/tries.js'
 import { ADM, ONE_EPOCH, UNTIL } from '../memory/layout.js'
 import { compareExchange, load, type Words } from '../memory/words.js'
 import { type Algorithm, GONE } from './algorithm.js'
-import { nextUntil } from './block-time.js'
+import { leftUntil, nextUntil } from './block-time.js'
 
 /** What blocking needs of an algorithm. */
 interface Blockable extends Pick<Algorithm, 'base' | 'blockMask' | 'epochs'> {
@@ -18,9 +18,11 @@ interface Blockable extends Pick<Algorithm, 'base' | 'blockMask' | 'epochs'> {
  * way that went to another key keeps its own.
  *
  * A thread that stalls before its CAS of UNTIL still expects the word that it found, and its key may lose
- * the way to this one meanwhile. So it must not find that word again. A block whose word an earlier block
- * has left ends a sixteenth of a second later, and so does each further try, which may have left its word
- * itself. (A stalled thread may find 0, which is in every unused way, and FOR_EVER.)
+ * the way to this one meanwhile. So the CAS must not find that word again. A way that changes hands has its
+ * end changed by `leftUntil` (`Cells.leaveBlock`). So an end that is still in UNTIL as it is was set for this
+ * key, and a block may end there again: a stalled thread that expects it blocks the same key. A block whose
+ * end a former key has left ends a sixteenth of a second later, and so does its next try, in whichever way.
+ * (For ever is left as it is, and so is 0, which is in every unused way.)
  */
 export class Blocking {
   readonly #algorithm: Blockable
@@ -37,14 +39,11 @@ export class Blocking {
     const base = this.#algorithm.base(way)
     this.untilOfNextTry = until
     for (let tries = 0; ; tries = again(tries)) {
-      const end = this.untilOfNextTry
       const u = load(words, base + UNTIL)
       const v = load(words, base + ADM)
       if (!this.#algorithm.isOf(v, way, lo, hi)) return GONE
-      const isSameAsBefore = u === (end | 0) && (v & blockMask) !== blockMask && u !== 0
-      const next = isSameAsBefore ? nextUntil(end) : end | 0
-      if (compareExchange(words, base + UNTIL, u, next) !== u) continue
-      this.untilOfNextTry = nextUntil(next)
+      if (u === leftUntil(this.untilOfNextTry)) this.untilOfNextTry = nextUntil(this.untilOfNextTry)
+      if (compareExchange(words, base + UNTIL, u, this.untilOfNextTry | 0) !== u) continue
       const shut = ((v | blockMask) + ONE_EPOCH) | 0
       if (compareExchange(words, base + ADM, v, shut) !== v) continue
       this.#algorithm.epochs.count(base)

@@ -1,8 +1,8 @@
 import type { Reading } from '../core/reading.js'
 import { ADM, HI, LIVE, NAMES_AT, type Shape, STATE, TICK, UNTIL } from '../memory/layout.js'
-import { isStill, load, read, type Words } from '../memory/words.js'
+import { compareExchange, isStill, load, read, type Words } from '../memory/words.js'
 import { FULL } from './algorithm.js'
-import { BlockTime } from './block-time.js'
+import { BlockTime, leftUntil } from './block-time.js'
 import { Epochs } from './epochs.js'
 
 /** What all algorithms do with the head of a cell: name, admission word, tick, and block. */
@@ -79,5 +79,10 @@ export abstract class KeyedCells {
   blockedMs(base: number, nowMs: number): number {
     this.lastUntil = load(this.words, base + UNTIL)
     return this.until.leftMs(this.lastUntil, nowMs)
+  }
+  /** @see Cells.leaveBlock */
+  leaveBlock(base: number, nowMs: number): void {
+    const u = load(this.words, base + UNTIL)
+    if (u !== 0 && this.until.isOwn(u, nowMs)) compareExchange(this.words, base + UNTIL, u, leftUntil(u))
   }
 }

@@ -273,7 +273,6 @@ export interface AsyncLimiter extends AsyncDisposable {
 
   /**
    * Refuses every request of the key for `ms`. The new block replaces an earlier one, also if it ends sooner.
-   * If it would end in the same step of 1/16 second as one that was unblocked before, it ends a step later.
    *
    * Each key has 32 possible places in the table. At most half of them stay blocked. One more block ends the
    * one among them that would end soonest, and `stats().blocksEvicted` counts it. Size `maxKeys` for at least

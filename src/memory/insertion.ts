@@ -46,6 +46,8 @@ export interface Cells {
   isBlocked(base: number, v: number, nowMs: number): boolean
   /** Milliseconds until the block of a blocked cell ends. */
   blockedMs(base: number, nowMs: number): number
+  /** Changes the end that the former key of a claimed cell has left, so that no block of the next has it. */
+  leaveBlock(base: number, nowMs: number): void
   /**
    * Brings the tick of a NAMED cell to the reading, and makes it LIVE. Returns false if its admission word is
    * not `named` any more.
@@ -355,6 +357,7 @@ export class Insertion {
     // Without a name the way was never used: a former key leaves its name, its tick and the buckets of its
     // laps.
     if (read(words, NAMES_AT + way) === 0) this.#cells.begin(base, this.#reading)
+    this.#cells.leaveBlock(base, this.#reading.nowMs)
     write(words, base + HI, hi | this.#record) // plain: the store of NAMED publishes both
     write(words, NAMES_AT + way, lo)
     if (isOther) this.#cells.carryOver(base, payload, this.#reading)

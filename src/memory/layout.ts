@@ -52,7 +52,7 @@
  *                TICK     the cell's tick: the newest tick that any thread has brought it to
  *                AS_OF    epoch:8 | noted:1 | time:23     time: the tick; with the smooth edge, in sixteenths
  *                UNTIL    end of the block, in sixteenths of a second from the arena's origin, modulo 2^32;
- *                         all ones: for ever
+ *                         all ones: for ever. A way's next key finds its highest bit changed.
  *                BUCKETS  one word each: lap:8 | refund mark:2 | count:22
  *                nodes    one word each: lap:8 | count:24
  * An algorithm without buckets (`algorithms/word/word-cells.ts`) has only the first five words, and no extra words:

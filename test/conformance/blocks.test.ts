@@ -37,6 +37,29 @@ const ASKED: readonly ((limiter: Either) => Decision | Promise<Decision>)[] = [
 ]
 
 const CLAIMS: Claims = {
+  'lasts as long as the first time when it is begun again to the same end': async ({
+    limiter,
+    make,
+    clock,
+  }) => {
+    for (const each of [limiter, make(TWO)]) {
+      for (const end of ['unblock', 'clear', 'nothing'] as const) {
+        for (let left = 20_000; left > 0; left -= 5_000) {
+          await each.block('key', left)
+          assert.is((await each.check('key')).retryAfterMs, left, end)
+          if (end !== 'nothing') {
+            await each[end]('key')
+            await each.block('key', left)
+            assert.is((await each.check('key')).retryAfterMs, left, end)
+            await each[end]('key')
+          }
+          clock.advance(5_000)
+        }
+        await each.unblock('key')
+        clock.advance(HOURS_MS)
+      }
+    }
+  },
   'has its whole limit again when its block has ended and nothing counts': async ({
     limiter,
     make,

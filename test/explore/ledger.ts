@@ -1,3 +1,4 @@
+import { leftUntil } from '#millrace/algorithms/block-time.js'
 import { Outcome } from '#millrace/core/inline-decision.js'
 import {
   ADM,
@@ -236,7 +237,8 @@ export class Ledger {
       if (charge !== undefined) this.#observeCharge(way, charge)
       if (this.op === undefined) return
       if (field === ADM) this.#observeAdmission(way, before, after)
-      else if (field === UNTIL && this.op.do === 'block') this.#observeUntil(way, this.op.key, after)
+      else if (field === UNTIL && this.op.do === 'block' && after !== leftUntil(before))
+        this.#observeUntil(way, this.op.key, after)
     }
   }
 

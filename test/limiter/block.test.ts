@@ -44,20 +44,36 @@ test('a block is rounded up to sixteenths of a second: never shorter, at most 62
   )
 })
 
-test('a block that would end in the step of one that was unblocked ends a step later, and no other does', () => {
+test('a block that ends in the step of an earlier one of its key lasts no longer', () => {
   const { limiter } = limiterWith()
-  const lasts = (ms: number) => {
-    limiter.block('key', ms)
-    return limiter.check('key').retryAfterMs
+  for (const ms of [10_000, 10_000, 20_000, 10_000]) {
+    for (const end of [() => {}, () => limiter.unblock('key'), () => limiter.clear('key')]) {
+      limiter.block('key', ms)
+      assert.is(limiter.check('key').retryAfterMs, ms)
+      end()
+    }
   }
-  assert.is(lasts(10_000), 10_000)
-  assert.is(lasts(10_000), 10_000, 'the same block again')
-  limiter.unblock('key')
-  assert.is(lasts(10_000), 10_063)
-  limiter.unblock('key')
-  assert.is(lasts(10_000), 10_000)
-  limiter.unblock('key')
-  assert.is(lasts(20_000), 20_000)
+})
+
+test('a key that takes the place of one with the same end is blocked for a step more, once', () => {
+  const { clock, limiter } = limiterWith({ maxKeys: 1 })
+  const lasts = (key: string, ms: number) => {
+    assert.ok(limiter.block(key, ms))
+    return limiter.check(key).retryAfterMs
+  }
+  const keys = (name: string) => Array.from({ length: 32 }, (_, i) => `${name} ${i}`)
+  for (const key of keys('former')) {
+    assert.is(lasts(key, 1_000_000), 1_000_000)
+    limiter.unblock(key)
+  }
+  clock.advance(900_000) // nothing counts any more: the places are free
+  for (const key of keys('new')) {
+    assert.is(lasts(key, 100_000), 100_063)
+    limiter.unblock(key)
+    assert.is(lasts(key, 50_000), 50_000)
+    limiter.unblock(key)
+  }
+  assert.is(limiter.stats().noRoom, 0)
 })
 
 test('retryAfterMs of a block that ends between two milliseconds is the later one', () => {

@@ -27,6 +27,9 @@ import {
   UNTIL,
 } from './words.mjs'
 
+/** What the next key of a way finds in UNTIL, if its former key was blocked until `end`. */
+export const leftEnd = (end) => -end
+
 export const blocking = {
   *block({ key, cost, w, now, tries, record, end = now + cost }) {
     // `cost` is the duration. UNTIL is set by CAS, then the admission word: a way with a new owner is left
@@ -35,16 +38,15 @@ export const blocking = {
     const v = yield load(w, ADM)
     if (state(v) !== LIVE || (yield load(w, LO)) !== key || !isName(yield load(w, HI), key))
       return to('lookup', { tries })
-    // An expired block may have left the same word. A thread that lost this way could then change the end
-    // of this block.
-    const isLeft = u === end && total(v) !== MAX && broken !== 'one UNTIL for two blocks'
+    // A key that had this way may have left the same end. A thread that still expects it could then change
+    // the end of this block.
+    const isLeft = u === leftEnd(end) && broken !== 'one UNTIL for two blocks'
     const until = isLeft ? end + 1 : end
     if (!(yield cas(w, UNTIL, u, until))) return to('block', { w, now, tries })
     const shut = (m, oracle) =>
       m[at(w, ADM)] === v && ((m[at(w, ADM)] = adm(epoch(v) + 1, LIVE, MAX)), oracle.block(key, until), true)
-    // The word that this try has left in UNTIL must not return either: the next try ends later.
-    const later = broken === 'one UNTIL for two tries' ? undefined : until + 1
-    if (!(yield shut)) return become({ kind: 'block', key, cost, record, end: later }, 'lookup', { tries })
+    // The next try goes on with this end: one that a former key has left must not return then either.
+    if (!(yield shut)) return become({ kind: 'block', key, cost, record, end: until }, 'lookup', { tries })
     if (broken !== 'note left standing') yield store(w, ASOF, NEVER)
     return done('blocks')
   },

@@ -1,4 +1,5 @@
 // The phases of `protocol.mjs` that give a key a way, as `src/memory/insertion.ts` does.
+import { leftEnd } from './blocking.mjs'
 import { current, isExpired } from './records.mjs'
 import {
   ADM,
@@ -79,6 +80,8 @@ export const insertion = {
     const take = (m, oracle) =>
       m[at(w, ADM)] === v && ((m[at(w, ADM)] = mine), shut && oracle.block(m[at(w, LO)], 0), true)
     if (!(yield take)) return to('lookup', { tries, early })
+    const until = yield load(w, UNTIL)
+    if (until > 0 && broken !== 'ends left as they are') yield cas(w, UNTIL, until, leftEnd(until))
     if (S.records && !ALSO_UNCHECKED.has(broken) && recordOf(yield current) !== VIEW) {
       yield store(w, ADM, adm(epoch(mine), FREE, total(mine)))
       return to('view', { tries: tries - 1, early })

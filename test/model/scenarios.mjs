@@ -379,7 +379,7 @@ export const mistakes = {
   'NAMED before its name': 'three keys, one stale name',
   'inherited block': 'a blocked way goes to another key',
   'one UNTIL for two blocks': 'a key blocked again while its way goes to another',
-  'one UNTIL for two tries': 'a key blocked again while its way goes to another',
+  'ends left as they are': 'a key blocked again while its way goes to another',
   'no scan': 'two meet a new key',
   'no veto': 'two meet a new key',
   'promote by store': 'two meet a new key',

@@ -5,6 +5,7 @@ import {
   inBlocking,
   inCharges,
   inConversion,
+  inInsertion,
   inKeyChanges,
   inRefundMarks,
   inSummed,
@@ -103,8 +104,8 @@ export const adjusting: Readonly<Record<string, Mutant>> = {
     scenario: 'a key is blocked while its way is claimed for another blocked key',
     edits: [
       inBlocking(
-        'if (compareExchange(words, base + UNTIL, u, next) !== u)\n                continue;',
-        'store(words, base + UNTIL, next);',
+        'if (compareExchange(words, base + UNTIL, u, this.untilOfNextTry | 0) !== u)\n                continue;',
+        'store(words, base + UNTIL, this.untilOfNextTry | 0);',
       ),
       inBlocking('import { compareExchange, load }', 'import { compareExchange, load, store }'),
     ],
@@ -113,8 +114,8 @@ export const adjusting: Readonly<Record<string, Mutant>> = {
     scenario: 'a block runs out among decisions',
     edits: [
       inBlocking(
-        'if (compareExchange(words, base + UNTIL, u, next) !== u)\n                continue;\n            this.untilOfNextTry = nextUntil(next);\n            const shut = ((v | blockMask) + ONE_EPOCH) | 0;\n            if (compareExchange(words, base + ADM, v, shut) !== v)\n                continue;',
-        'const shut = ((v | blockMask) + ONE_EPOCH) | 0;\n            if (compareExchange(words, base + ADM, v, shut) !== v)\n                continue;\n            compareExchange(words, base + UNTIL, u, next);',
+        'if (compareExchange(words, base + UNTIL, u, this.untilOfNextTry | 0) !== u)\n                continue;\n            const shut = ((v | blockMask) + ONE_EPOCH) | 0;\n            if (compareExchange(words, base + ADM, v, shut) !== v)\n                continue;',
+        'const shut = ((v | blockMask) + ONE_EPOCH) | 0;\n            if (compareExchange(words, base + ADM, v, shut) !== v)\n                continue;\n            compareExchange(words, base + UNTIL, u, this.untilOfNextTry | 0);',
       ),
     ],
   },
@@ -124,11 +125,11 @@ export const adjusting: Readonly<Record<string, Mutant>> = {
   },
   'one UNTIL word for the ends of two blocks': {
     scenario: 'a key blocked again while its way goes to another',
-    edits: [inBlocking('isSameAsBefore ? nextUntil(end) : end | 0', 'end | 0')],
+    edits: [inBlocking('u === leftUntil(this.untilOfNextTry)', 'false')],
   },
-  'one UNTIL word for two tries of a block': {
+  'the end of a block left as it is to the next key': {
     scenario: 'a key blocked again while its way goes to another',
-    edits: [inBlocking('this.untilOfNextTry = nextUntil(next)', 'this.untilOfNextTry = until')],
+    edits: [inInsertion('this.#cells.leaveBlock(base, this.#reading.nowMs);', '')],
   },
   'other blocks counted before the new one is set': {
     scenario: 'two block two keys, and one block stays',
