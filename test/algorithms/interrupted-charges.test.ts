@@ -1,7 +1,7 @@
 // run: typescript, full
 // Admissions, penalties and refunds that another thread interrupts at any step.
 
-import type { Decision } from 'millrace'
+import type { Decision, LimiterOptions } from 'millrace'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { attachArena } from '#millrace/memory/arena.js'
@@ -149,5 +149,37 @@ test('a thread that dies during a give-back delays the room until the end of the
   }
   assert.ok(refusedAt.size > 0, 'the note outlives the thread')
 })
+
+/** Another thread charges and gives back meanwhile, which moves a window that has not begun. */
+const COUNTED: readonly Partial<LimiterOptions>[] = [
+  {},
+  { edge: 'smooth' },
+  { algorithm: 'sliding-counter' },
+  { algorithm: 'sliding-log' },
+  { algorithm: 'fixed-window' },
+  { algorithm: 'fixed-window', align: 'first' },
+]
+for (const options of COUNTED) {
+  const { algorithm = 'sliding-window', align = options.edge ?? '' } = options
+  test(`a first charge among those of others is given back: ${algorithm} ${align}`, () => {
+    for (const isKnown of [false, true]) {
+      everywhere<Decision>({
+        options,
+        before: ({ limiter }) => {
+          if (isKnown) limiter.refund(limiter.check('key'))
+        },
+        act: (limiter) => limiter.check('key', 2),
+        between: ({ clock, other }) => {
+          clock.advance(40)
+          other.refund(other.check('key', 3))
+        },
+        judge: ({ limiter }, charged, at) => {
+          assert.is(limiter.refund(charged), 2, at)
+          assert.is(limiter.usage('key'), 0, at)
+        },
+      })
+    }
+  })
+}
 
 test.run()

@@ -42,7 +42,7 @@ export function everywhere<T>(play: Play<T>, times = 1): void {
     for (let first = 0; times > 1 && first < last; first++) playAt([first, last], play)
     last++
   }
-  assert.ok(last > 4, `${last} points`)
+  assert.ok(last > 3, `${last} points`)
 }
 
 /** Runs the play with interruptions at these points. Returns whether `act` has all of them. */

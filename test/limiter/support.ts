@@ -11,7 +11,7 @@ export function limiterWith(options: Partial<LimiterOptions> = {}) {
   const limiter = createLimiter({
     limit: 5,
     window: '1m',
-    granularity: '1s',
+    ...(options.algorithm === undefined && { granularity: '1s' as const }),
     maxKeys: 20,
     clock,
     ...options,

@@ -72,6 +72,8 @@ const bucketJudge = {
     g[i + LEFT] = tat - units
     g[i + REFUNDS]++
   },
+  /** A bucket may have drained. */
+  keeps() {},
   givenBack(s, { key, at, tat, units, refunds }) {
     const { g, m } = s
     const i = of(key)
@@ -160,6 +162,13 @@ const windowJudge = {
     if (refunds < g[i + REFUNDS] && (g[i + LEFT] -= units) < 0) s.wrong = 'takes the units of another charge'
     add(g, key, tick, -units)
     g[i + LATEST] -= units
+  },
+  /** A decision is not given back: its window is over, or another key has the way. */
+  keeps(s, { key, charge }) {
+    const { g, m } = s
+    const behind = g[of(key) + EARLIEST] - charge.tick
+    if (S.evicts || behind < 0 || behind >= S.size) return
+    if (tickOf(m[CLOCK]) < charge.tick + S.size) s.wrong = 'a charge that counts is not given back'
   },
   bounds(s, key, now, cost) {
     const room = this.used(s, key, now) + cost <= S.limit

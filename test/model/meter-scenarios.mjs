@@ -339,6 +339,7 @@ const windowMistakes = {
   'refused on one look': 'clock, three threads',
   'a penalty beyond the meter': 'penalties',
   'refund in the same epoch': 'two refunds by key',
+  'given back by its tick': 'given back, two each',
   'given back in another epoch': 'given back, and a refund by key',
   'given back after a refund by key': 'given back after a block and a refund by key',
   'refunds not counted': 'epochs go round by refunds',

@@ -107,7 +107,10 @@ const fixedWindow = {
   *givenBack({ v, tick, charge, cost, hasEpoch, hasByKey }) {
     const isSameEpoch = hasEpoch && epochOf(v) === epochOf(charge.receipt)
     const isIn = isSameEpoch || !hasByKey || bad === 'given back in another epoch'
-    const counts = tick === charge.tick && isIn && meterOf(v) >= cost
+    // Another thread may have moved the window of this charge since its tick was read, by less than its size.
+    const behind = tick - charge.tick
+    const isItsWindow = bad === 'given back by its tick' ? behind === 0 : behind >= 0 && behind < S.size
+    const counts = isItsWindow && isIn && meterOf(v) >= cost
     return counts ? { units: cost, next: withMeter(v, meterOf(v) - cost) } : undefined
   },
 }
@@ -261,7 +264,10 @@ export const phases = {
     const hasEpoch = recent.before + recent.now < S.epochs - 1 || bad === 'refunds not counted'
     const hasByKey = recent.keyBefore + recent.keyNow > 0 && bad !== 'given back after a refund by key'
     const given = yield* meter().givenBack({ v, tick: tickIn(w), charge, cost, hasEpoch, hasByKey, early })
-    if (given === undefined) return ['done', 'over']
+    if (given === undefined) {
+      if (!hasByKey) yield (_m, _g, s) => judge().keeps(s, { key, charge })
+      return ['done', 'over']
+    }
     yield* countRefund(w, 0)
     const commit = (m, _g, s) => {
       if (m[ADM] !== v) return false

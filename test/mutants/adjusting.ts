@@ -5,6 +5,7 @@ import {
   inBlocking,
   inCharges,
   inConversion,
+  inFixedWindow,
   inInsertion,
   inKeyChanges,
   inRefundMarks,
@@ -126,6 +127,10 @@ export const adjusting: Readonly<Record<string, Mutant>> = {
   'one UNTIL word for the ends of two blocks': {
     scenario: 'a key blocked again while its way goes to another',
     edits: [inBlocking('u === leftUntil(this.untilOfNextTry)', 'false')],
+  },
+  'a first charge given back by its tick alone': {
+    test: 'algorithms/interrupted-charges',
+    edits: [inFixedWindow('this.time.distance(tickOf(w), tickOf(charged)) < this.#size', 'w === charged')],
   },
   'the end of a block left as it is to the next key': {
     scenario: 'a key blocked again while its way goes to another',

@@ -10,7 +10,9 @@
  *
  * A refund by key and a decision that is given back must not take the same unit. So a decision is given back
  * only if its window has had no refund by key since: its epoch says so. A block changes the epoch, too. Then it is
- * given back if no refund by key has been counted lately: nothing else takes units out of a window.
+ * given back if no refund by key has been counted lately: nothing else takes units out of a window. A window that
+ * moved in the middle of its first charge has another tick than that decision has found. The next one begins at
+ * least a window after either: so ticks less than a window apart are of one window.
  */
 import type { Reading } from '../../core/reading.js'
 import type { Ticks } from '../../core/ticks.js'
@@ -97,7 +99,12 @@ export class FixedWindow extends WordCells {
   givenBack(v: number, w: number, charge: WordCharge): number | undefined {
     const { cost, receipt, refunds } = charge
     const isSameEpoch = areFew(refunds) && ((v ^ receipt) & EPOCH) === 0
-    const counts = w === charge.w && (isSameEpoch || !refunds.byKey)
+    const counts = this.#isSameWindow(charge.w, w) && (isSameEpoch || !refunds.byKey)
     return counts && (v & METER) >= cost ? v - cost : undefined
+  }
+
+  /** Another thread may have moved the window of the charge after its tick was read, by less than a window. */
+  #isSameWindow(charged: number, w: number): boolean {
+    return this.time.distance(tickOf(w), tickOf(charged)) < this.#size
   }
 }
