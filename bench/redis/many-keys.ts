@@ -1,4 +1,5 @@
-import { ADMITTED_FIELDS, ALL_ADMITTED, REFUSED_FIELDS } from '#millrace/redis/script-codes.js'
+import { ALL_ADMITTED } from '#millrace/redis/script-codes.js'
+import { ADMITTED_FIELDS, REFUSED_FIELDS } from '#millrace/remote/reply-codes.js'
 import { type Benchmark, type Contender, type Effort, type Goal, ratioOf } from '../benchmark.js'
 import { busyServerTime, LOAD, RATE, type Sent, serverTime } from './paced.js'
 import { type Load, MillraceCommands } from './scripts.js'

@@ -1,7 +1,7 @@
+import { windowAt } from '../remote/sliding-counter.js'
 import type { Exchange } from './channel.js'
 import { decrement, increment, readAll, unitsIn } from './commands.js'
 import { counterName } from './counter-names.js'
-import { windowAt } from './sliding-counter.js'
 
 /** A counter of one call, and how long it is needed: to the end of the window after its own. */
 export interface Slot {

@@ -2,7 +2,7 @@ import { countsRefusals, enforced, isEnforced } from '../core/verdict.js'
 import type { RemotePart } from '../remote/remote-decision.js'
 import type { RemoteRule } from '../remote/remote-rule.js'
 import type { Asking } from '../remote/remote-store.js'
-import { untilAtMost, usedUnits } from './sliding-counter.js'
+import { untilAtMost, usedUnits } from '../remote/sliding-counter.js'
 
 /** A rule of one call: its window, its counters, and what requests have charged to it so far. */
 export interface RuleCount {

@@ -9,13 +9,13 @@ import {
   type RemoteStore,
   unitsAsked,
 } from '../remote/remote-store.js'
+import { usedUnits } from '../remote/sliding-counter.js'
 import type { Exchange } from './channel.js'
 import { increment, readAll, remove, unitsIn, untilIn, write } from './commands.js'
 import { blockName, type CounterNames } from './counter-names.js'
 import { addAll, giveBack, refund, type Slot, slotAt, takeBack } from './counters.js'
 import { chargeable, decideOne, type RuleCount, type UnitCosts } from './deciding.js'
 import type { Servers } from './servers.js'
-import { usedUnits } from './sliding-counter.js'
 
 /** Key, time and counters of one call. */
 interface Call {

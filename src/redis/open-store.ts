@@ -1,18 +1,19 @@
 import type { AlgorithmName } from '../core/algorithms.js'
 import { MillraceError } from '../core/errors.js'
+import { CountingStore } from '../remote/counting-store.js'
 import type { KeyNames } from '../remote/key-names.js'
 import type { RemoteRule } from '../remote/remote-rule.js'
 import type { RemoteStore } from '../remote/remote-store.js'
+import { ValuesRunner } from '../values/values-runner.js'
 import { Channel } from './channel.js'
 import { connectLike, replicated } from './clients/connect.js'
 import type { RedisConnection } from './clients/connection.js'
-import { clearNames } from './counting/clear-names.js'
+import { CLEAR_SCRIPT, clearNames } from './counting/clear-names.js'
 import { clearWatched } from './counting/clear-watched.js'
 import { COUNTER_SCRIPT } from './counting/counter-script.js'
-import { type ClearNames, CountingStore } from './counting/counting-store.js'
 import { CLEAR_LOG_SCRIPT, LOG_SCRIPT } from './counting/log-script.js'
 import { ScriptRunner } from './counting/script-runner.js'
-import { WatchRunner } from './counting/watch-runner.js'
+import { WatchPlace } from './counting/watch-place.js'
 import { WatchSession } from './counting/watch-session.js'
 import { StrictEngine } from './packed/strict-engine.js'
 import { strictScript } from './packed/strict-script.js'
@@ -46,26 +47,32 @@ export function storeOpener(
     function storeOf(): RemoteStore {
       const counting = { owner, rules, names, time, maxKeys }
       if (own === undefined) return new StrictEngine(owner, channel, rules, names, testTime, maxKeys)
-      if (!plan.isOptimistic)
-        return new CountingStore({ ...counting, clear: own.clear }, new ScriptRunner(channel))
+      const runner = plan.isOptimistic ? transactions() : new ScriptRunner(channel, () => clearBy(own.clear))
+      return new CountingStore(counting, runner)
+    }
+
+    function transactions(): ValuesRunner {
       if (channel.connection.isCluster) refuseCluster(channel)
       const open = () => {
         const connection = connect()
         return new WatchSession(connection, writingBy(connection))
       }
-      const runner = new WatchRunner(channel, open, deadlineMs)
-      return new CountingStore({ ...counting, clear: clearWatched(runner, rules, time) }, runner)
+      const clear = (runner: ValuesRunner) =>
+        channel.onPrimaries((send) => clearWatched(send, names.pattern, runner, rules, time()))
+      return new ValuesRunner(new WatchPlace(channel, open, deadlineMs, clear))
+    }
+
+    function clearBy(script: string): Promise<void> {
+      const longestMs = Math.max(...rules.map(({ windowMs }) => windowMs))
+      return channel.onPrimaries((send) => clearNames(send, names.pattern, longestMs, script))
     }
   }
 }
 
-const clearLogs: ClearNames = (send, pattern, longestMs) =>
-  clearNames(send, pattern, longestMs, CLEAR_LOG_SCRIPT)
-
 /** The algorithms that packed values can't have: their scripts, and what a user must be allowed to run for them. */
-const SCRIPTS: Partial<Record<AlgorithmName, { script: string; clear: ClearNames; probe?: string }>> = {
-  'sliding-counter': { script: COUNTER_SCRIPT, clear: clearNames },
-  'sliding-log': { script: LOG_SCRIPT, clear: clearLogs, probe: LOG_PROBE },
+const SCRIPTS: Partial<Record<AlgorithmName, { script: string; clear: string; probe?: string }>> = {
+  'sliding-counter': { script: COUNTER_SCRIPT, clear: CLEAR_SCRIPT },
+  'sliding-log': { script: LOG_SCRIPT, clear: CLEAR_LOG_SCRIPT, probe: LOG_PROBE },
 }
 
 function refuseCluster(channel: Channel): never {

@@ -6,7 +6,6 @@ import { KeyNames } from '../remote/key-names.js'
 import { RemoteLimiter } from '../remote/remote-limiter.js'
 import type { RedisStats } from '../remote/remote-statistics.js'
 import type { RemoteStore } from '../remote/remote-store.js'
-import { scriptedNames } from './counting-rule.js'
 import { RedisGroup } from './groups/redis-group.js'
 import { groupMember, type RedisParts } from './groups/redis-group-member.js'
 import { storeOpener } from './open-store.js'
@@ -16,6 +15,7 @@ import { ShardedStore } from './shards/sharded-store.js'
 import { checkShards, type RedisShard } from './shards/shards-option.js'
 import { SplitNames } from './shards/split-names.js'
 import { SplitStore } from './shards/split-store.js'
+import { scriptedNames } from './stored-rules.js'
 
 /** A limiter whose counts are on Redis. */
 export class RedisLimiter extends RemoteLimiter implements Joining {

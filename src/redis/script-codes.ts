@@ -1,5 +1,7 @@
 // Letters and numbers that the scripts and their callers share.
+
 import type { Operation } from '../remote/remote-store.js'
+import { BIRTH_RANGE_MS, REFUNDS } from '../remote/reply-codes.js'
 
 /** The operations as scripts get them. */
 export const OPERATION_LETTER: Readonly<Record<Operation, string>> = {
@@ -29,38 +31,16 @@ export const ValueVersion = {
   WIDE_BLOCKED: 0x4d06,
 } as const
 
-/** Above the milliseconds of a birth is the count of refunds. */
-export const BIRTH_RANGE_MS = 2 ** 43
-/** A value of which something was refunded by key, or that was cleared, has 1 to 31 refunds, in turn. */
-export const REFUNDS = 31
 /** A function of scripts: a birth with one more refund. It takes part in no receipt from before. */
 export const REFUNDED = `local function refunded(born)
   return (math.floor(born / ${BIRTH_RANGE_MS}) % ${REFUNDS} + 1) * ${BIRTH_RANGE_MS} + born % ${BIRTH_RANGE_MS}
 end`
 
 /**
- * Numbers in the reply for each rule: verdict, remaining, retry, reset, mark, birth. Of an admission the script of packed
- * values gives four: remaining, reset, mark, birth. They are most replies, and each number costs client and server.
- */
-export const REPLY_FIELDS = 6
-export const REFUSED_FIELDS = REPLY_FIELDS
-export const ADMITTED_FIELDS = 4
-
-/** Numbers in the reply to a change, for each rule: see `ChangedPart`. */
-export const CHANGED_FIELDS = 5
-
-/** What a rule says of a request. No reply of four numbers begins with a negative one. */
-export const Verdict = { REFUSED: -5, ADMITTED: 1, SHADOWED: -6 } as const
-
-/**
  * What the reply to several keys begins with that one sliding window has admitted at once: reset and mark of all follow,
  * then of each key what remains, and its birth.
  */
 export const ALL_ADMITTED = -7
-
-/** A key in the reply that could not be decided: why. */
-export const KEY_FAULT = { VERSION: -1, SHAPE: -2, CUT: -3, TYPE: -4 } as const
-export const isFault = (first: number): boolean => first < 0 && first >= KEY_FAULT.TYPE
 
 /** A function of scripts: whether an error of a read is about the value, and not about who may read it. */
 export const IS_OTHER_TYPE = `local function isOtherType(e) return string.find(e.err, 'WRONGTYPE', 1, true) ~= nil end`

@@ -16,7 +16,7 @@ interface Entry {
 }
 
 /** The cause of an outage: the deadline has passed. */
-export const lateError = (): Error => new Error('no reply of Redis before the deadline')
+export const lateError = (server = 'Redis'): Error => new Error(`no reply of ${server} before the deadline`)
 
 const nowMs = (): number => performance.now()
 

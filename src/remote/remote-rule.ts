@@ -26,15 +26,18 @@ const MOST_GRANULES = 3_600
 const MOST_UNITS_PER_MS = 3_600
 const SHORTEST_ROUNDED_MS = 1_000
 
-/** @throws MillraceError `ERR_MILLRACE_INVALID_RULE` for a rule that Redis can't have */
-export function checkRemoteRule(rule: Rule, path = ''): RemoteRule {
+/**
+ * @param on the name of the store, for errors
+ * @throws MillraceError `ERR_MILLRACE_INVALID_RULE` for a rule that a store can't have
+ */
+export function checkRemoteRule(rule: Rule, path = '', on = 'Redis'): RemoteRule {
   const { algorithm, edge, windowMs, buckets } = rule
-  if (edge === 'smooth') throw invalidRule(`${path}edge`, edge, "'strict' on Redis")
-  const wholeMs = wholeWindowMs(rule, path)
-  if (windowMs > LONGEST_WINDOW_MS) throw invalidRule(`${path}window`, windowMs, 'at most 366 days on Redis')
+  if (edge === 'smooth') throw invalidRule(`${path}edge`, edge, `'strict' on ${on}`)
+  const wholeMs = wholeWindowMs(rule, path, on)
+  if (windowMs > LONGEST_WINDOW_MS) throw invalidRule(`${path}window`, windowMs, `at most 366 days on ${on}`)
   const { options, server } = ALGORITHM_ROWS[algorithm]
   if (options.includes('granularity') && buckets > MOST_GRANULES) {
-    const expected = `at least ${windowMs / MOST_GRANULES} ms: ${MOST_GRANULES} granules on Redis`
+    const expected = `at least ${windowMs / MOST_GRANULES} ms: ${MOST_GRANULES} granules on ${on}`
     throw invalidRule(`${path}granularity`, windowMs / buckets, expected)
   }
   const code = server.code!
@@ -47,16 +50,16 @@ export function checkRemoteRule(rule: Rule, path = ''): RemoteRule {
  * The time in which a burst fills up is often no whole number of milliseconds. It is rounded up, by at most
  * one thousandth: a bucket never refills too fast.
  */
-function wholeWindowMs({ windowMs, rate, units }: Rule, path: string): number {
+function wholeWindowMs({ windowMs, rate, units }: Rule, path: string, on: string): number {
   const wholeMs = Math.ceil(windowMs)
   if (rate === undefined && wholeMs !== windowMs)
-    throw invalidRule(`${path}window`, windowMs, 'whole milliseconds on Redis')
+    throw invalidRule(`${path}window`, windowMs, `whole milliseconds on ${on}`)
   if (wholeMs !== windowMs && windowMs < SHORTEST_ROUNDED_MS) {
-    const expected = 'a burst that fills up in whole milliseconds, or in a second or more, on Redis'
+    const expected = `a burst that fills up in whole milliseconds, or in a second or more, on ${on}`
     throw invalidRule(`${path}burst`, rate!.burst, expected)
   }
   if (units > MOST_UNITS_PER_MS * windowMs) {
-    const expected = `at most ${MOST_UNITS_PER_MS} tokens a millisecond on Redis`
+    const expected = `at most ${MOST_UNITS_PER_MS} tokens a millisecond on ${on}`
     throw invalidRule(`${path}limit`, units / windowMs, expected)
   }
   return wholeMs

@@ -28,10 +28,12 @@ export interface RedisStats extends LimiterStats {
    */
   restored: number
   /**
-   * With `optimistic: true`: transactions that began anew, because another process had changed a key meanwhile.
-   * Otherwise 0.
+   * With `optimistic: true` on Redis, `strict: true` on Memcached, and on backends of your own: decisions that were made
+   * again, because another process had changed the key meanwhile. Otherwise 0.
    */
   retries: number
+  /** Calls that were given up after 64 of those. Requests were refused, other calls rejected. */
+  contended: number
   /**
    * The last reason for which Redis did not answer: an error of the connection while there is none, such as `connect
    * ECONNREFUSED 127.0.0.1:6379` or `WRONGPASS ...`; an error that it answered, such as `OOM ...`; or that the deadline
@@ -65,7 +67,7 @@ export class RedisStatistics {
     if (cause !== undefined) this.#lastFailure = messageOf(cause)
   }
 
-  present({ restored, retries = 0 }: StoreCounters): RedisStats {
+  present({ restored, retries = 0, contended = 0 }: StoreCounters): RedisStats {
     return {
       keys: 0,
       allowed: this.#allowed,
@@ -83,6 +85,7 @@ export class RedisStatistics {
       outages: this.#outages,
       restored,
       retries,
+      contended,
       lastFailure: this.#lastFailure,
     }
   }

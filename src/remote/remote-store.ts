@@ -36,8 +36,10 @@ export function unitsAsked({ cost, free }: Asked, rules: readonly RemoteRule[]):
 export interface StoreCounters {
   /** Values that the store had lost, and of which this process has sent its charges again. */
   readonly restored: number
-  /** Of a store that decides by transactions: those that began anew, because another process had changed a key. */
+  /** Of a store that decides by swaps of values: those that failed, because another process had changed the key. */
   readonly retries?: number
+  /** Calls that were given up after too many of those. */
+  readonly contended?: number
 }
 
 /**

@@ -2,7 +2,7 @@
 // The formula of a sliding counter, in whole numbers, against its definition in fractions.
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { type Counted, untilAtMost, usedUnits, windowAt } from '#millrace/memcached/sliding-counter.js'
+import { type Counted, untilAtMost, usedUnits, windowAt } from '#millrace/remote/sliding-counter.js'
 import { random } from '../../bench/random.js'
 import { readText } from '../package/root.js'
 

@@ -4,9 +4,9 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { checkRule } from '#millrace/core/rule.js'
-import { type LostCharges, Restoring } from '#millrace/redis/restoring/restoring.js'
 import { Outage } from '#millrace/remote/outage.js'
 import { checkRemoteRule } from '#millrace/remote/remote-rule.js'
+import { type LostCharges, Restoring } from '#millrace/remote/restoring/restoring.js'
 
 const RULE = checkRemoteRule(checkRule({ limit: 100, window: '1m' }))
 const MINUTE_MS = 60_000

@@ -9,7 +9,7 @@ import { IS_OTHER_TYPE, REFUNDED, ValueVersion } from '../script-codes.js'
  * have left. So no process takes it for one that the server has lost. Deletes what is no such value.
  * ARGV[1]: the milliseconds for which a value without an end stays.
  */
-const CLEAR_SCRIPT = `
+export const CLEAR_SCRIPT = `
 ${IS_OTHER_TYPE}
 ${REFUNDED}
 local up, pack, sub, rep = struct.unpack, struct.pack, string.sub, string.rep

@@ -13,16 +13,9 @@
 // estimate is exact: before * (W - elapsed) has up to 59 bits, so `ratio` divides it in two halves.
 
 import { COUNT_REFUSED, SHADOW } from '../../core/verdict.js'
-import {
-  CHANGED_FIELDS,
-  flagIn,
-  IS_OTHER_TYPE,
-  KEY_FAULT,
-  REFUNDED,
-  ValueVersion,
-  Verdict,
-} from '../script-codes.js'
-import { FIRST_ARGUMENTS, RULE_ARGUMENTS } from './counting-call.js'
+import { CHANGED_FIELDS, KEY_FAULT, Verdict } from '../../remote/reply-codes.js'
+import { flagIn, IS_OTHER_TYPE, REFUNDED, ValueVersion } from '../script-codes.js'
+import { FIRST_ARGUMENTS, RULE_ARGUMENTS } from './script-arguments.js'
 
 /**
  * KEYS: for each key, one of each rule. ARGV: see `argumentsOf`. The operations and the reply are those of the

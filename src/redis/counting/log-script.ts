@@ -17,8 +17,9 @@
 // refusals that count can add, the oldest go: they decide nothing, because the others fill the limit.
 
 import { COUNT_REFUSED, SHADOW } from '../../core/verdict.js'
-import { CHANGED_FIELDS, flagIn, IS_OTHER_TYPE, KEY_FAULT, REFUNDED, Verdict } from '../script-codes.js'
-import { FIRST_ARGUMENTS, RULE_ARGUMENTS } from './counting-call.js'
+import { CHANGED_FIELDS, KEY_FAULT, Verdict } from '../../remote/reply-codes.js'
+import { flagIn, IS_OTHER_TYPE, REFUNDED } from '../script-codes.js'
+import { FIRST_ARGUMENTS, RULE_ARGUMENTS } from './script-arguments.js'
 
 export const LOG_VERSION = 1
 /** Members beside the charges. */

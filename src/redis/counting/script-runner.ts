@@ -1,8 +1,8 @@
+import type { CountingCall } from '../../remote/counting-call.js'
+import type { Runner } from '../../remote/counting-store.js'
 import { takesNoMemory } from '../../remote/remote-store.js'
 import type { Channel } from '../channel.js'
-import type { Command } from '../clients/connection.js'
-import { argumentsOf, type CountingCall } from './counting-call.js'
-import type { Runner } from './counting-store.js'
+import { argumentsOf } from './script-arguments.js'
 
 const KEYS_PER_CALL = 64
 
@@ -10,9 +10,12 @@ const KEYS_PER_CALL = 64
 export class ScriptRunner implements Runner {
   readonly retries = 0
   readonly #channel: Channel
+  readonly #clear: () => Promise<void>
 
-  constructor(channel: Channel) {
+  /** @param clear forgets all keys */
+  constructor(channel: Channel, clear: () => Promise<void>) {
     this.#channel = channel
+    this.#clear = clear
   }
 
   get mostKeys(): number {
@@ -35,8 +38,8 @@ export class ScriptRunner implements Runner {
     this.#channel.noteLoss()
   }
 
-  onPrimaries(act: (send: (command: Command) => Promise<unknown>) => Promise<void>): Promise<void> {
-    return this.#channel.onPrimaries(act)
+  clearAll(): Promise<void> {
+    return this.#clear()
   }
 
   close(): Promise<void> {

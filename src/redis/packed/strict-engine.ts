@@ -12,28 +12,22 @@ import {
   takesNoMemory,
   unitsAsked,
 } from '../../remote/remote-store.js'
-import type { Channel } from '../channel.js'
-import { divideBySlot } from '../clients/slots.js'
-import { clearNames } from '../counting/clear-names.js'
-import type { CallTimes } from '../restoring/own-charges.js'
+import { changedParts, checkFault, partOf, partWith, refusingOf } from '../../remote/reply.js'
+import { ADMITTED_FIELDS, isFault, REFUSED_FIELDS, Verdict } from '../../remote/reply-codes.js'
+import type { CallTimes } from '../../remote/restoring/own-charges.js'
 import {
   type Changed,
   type Decided,
   type LostCharges,
   type RestoredReply,
   Restoring,
-} from '../restoring/restoring.js'
+} from '../../remote/restoring/restoring.js'
+import { readAll } from '../../remote/take-back.js'
+import type { Channel } from '../channel.js'
+import { divideBySlot } from '../clients/slots.js'
+import { clearNames } from '../counting/clear-names.js'
 import type { Script } from '../script.js'
-import {
-  ADMITTED_FIELDS,
-  ALL_ADMITTED,
-  isFault,
-  OPERATION_LETTER,
-  REFUSED_FIELDS,
-  Verdict,
-} from '../script-codes.js'
-import { changedParts, checkFault, partOf, partWith, refusingOf } from '../script-reply.js'
-import { readAll } from '../take-back.js'
+import { ALL_ADMITTED, OPERATION_LETTER } from '../script-codes.js'
 import { type Together, TurnBatch, type Waiting } from './turn-batch.js'
 
 /** What the arguments of a call begin with: the operation, the limits, and the time of a test. */

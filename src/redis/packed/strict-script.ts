@@ -6,7 +6,8 @@
 // All numbers in the script stay below 2^53, so that a double holds them: `checkRemoteRule` bounds windows and granules.
 import { COUNT_REFUSED, SHADOW } from '../../core/verdict.js'
 import { ONE_FLAG, type RemoteRule } from '../../remote/remote-rule.js'
-import { CHANGED_FIELDS, flagIn, IS_OTHER_TYPE, KEY_FAULT, REFUNDED, Verdict } from '../script-codes.js'
+import { CHANGED_FIELDS, KEY_FAULT, Verdict } from '../../remote/reply-codes.js'
+import { flagIn, IS_OTHER_TYPE, REFUNDED } from '../script-codes.js'
 import { shortcutOf } from './strict-shortcut.js'
 import { layoutOf, VALUE_FUNCTIONS } from './strict-value.js'
 

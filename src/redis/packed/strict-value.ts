@@ -27,7 +27,8 @@
 // The length of a value is even. That of sliding counters is odd, and so was that of versions 1 and 2.
 import { ALGORITHM_ROWS } from '../../core/algorithms.js'
 import type { RemoteRule } from '../../remote/remote-rule.js'
-import { BIRTH_RANGE_MS, KEY_FAULT, ValueVersion } from '../script-codes.js'
+import { BIRTH_RANGE_MS, KEY_FAULT } from '../../remote/reply-codes.js'
+import { ValueVersion } from '../script-codes.js'
 
 export interface ValueLayout {
   /** Bytes of an entry. */

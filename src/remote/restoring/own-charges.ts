@@ -1,6 +1,6 @@
 import { ALGORITHM_ROWS } from '../../core/algorithms.js'
-import type { RemoteRule } from '../../remote/remote-rule.js'
-import { BIRTH_RANGE_MS } from '../script-codes.js'
+import type { RemoteRule } from '../remote-rule.js'
+import { BIRTH_RANGE_MS } from '../reply-codes.js'
 
 /** When a call was sent, and when its reply came. Redis has charged in between. */
 export interface CallTimes {

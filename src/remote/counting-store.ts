@@ -1,8 +1,11 @@
-import type { CallLimit } from '../../engines/engine.js'
-import type { KeyNames } from '../../remote/key-names.js'
-import { Outage } from '../../remote/outage.js'
-import { RemoteDecision } from '../../remote/remote-decision.js'
-import type { RemoteRule } from '../../remote/remote-rule.js'
+import type { DecisionSource } from '../core/decision-source.js'
+import type { ErrorCode } from '../core/errors.js'
+import type { CallLimit } from '../engines/engine.js'
+import type { CountingCall } from './counting-call.js'
+import type { KeyNames } from './key-names.js'
+import { Outage } from './outage.js'
+import { RemoteDecision } from './remote-decision.js'
+import type { RemoteRule } from './remote-rule.js'
 import {
   type Asked,
   type Asking,
@@ -11,49 +14,47 @@ import {
   type RemoteStore,
   type StoreCounters,
   unitsAsked,
-} from '../../remote/remote-store.js'
-import type { Command } from '../clients/connection.js'
-import { type LostCharges, type RestoredReply, Restoring } from '../restoring/restoring.js'
-import { isFault, REPLY_FIELDS } from '../script-codes.js'
-import { changedParts, checkFault, partOf, refusingOf } from '../script-reply.js'
-import { readAll } from '../take-back.js'
-import type { CountingCall } from './counting-call.js'
+} from './remote-store.js'
+import { changedParts, checkFault, partOf, refusingOf } from './reply.js'
+import { isFault, REPLY_FIELDS } from './reply-codes.js'
+import { type LostCharges, type RestoredReply, Restoring } from './restoring/restoring.js'
+import { readAll } from './take-back.js'
 
 /** Runs the calls of a {@link CountingStore}: by a script, or by transactions. Each settles by the deadline. */
 export interface Runner {
   /** The most keys of a call. */
   readonly mostKeys: number
-  /** The calls that were decided again, because another process had changed a key meanwhile. */
+  /** Whether those must be the same key, again and again. */
+  readonly hasOneKey?: boolean
+  /** Decisions that were made again, because another process had changed a key meanwhile. */
   readonly retries: number
+  /** Calls that were given up after too many of those. */
+  readonly contended?: number
   onRecovery: () => void
   ready(): Promise<void>
   /** Rejects with an `Outage` if there is no reply in time. */
   run(call: CountingCall): Promise<readonly number[]>
-  /** Sends commands of its own to each primary. */
-  onPrimaries(act: (send: (command: Command) => Promise<unknown>) => Promise<void>): Promise<void>
+  /** Forgets all keys. */
+  clearAll(): Promise<void>
   /** The server has lost a value. */
   noteLoss(): void
   close(): Promise<void>
 }
 
-/** Forgets all keys of a pattern on one server. */
-export type ClearNames = (
-  send: (command: Command) => Promise<unknown>,
-  pattern: string,
-  longestMs: number,
-) => Promise<void>
-
 export interface CountingPlan {
   readonly owner: object
   readonly rules: readonly RemoteRule[]
-  readonly names: KeyNames
-  /** A test's time in milliseconds; 0: that of the server. */
+  readonly names: Pick<KeyNames, 'of'>
+  /** A test's time in milliseconds; 0: that of the store. */
   readonly time: () => number
   readonly maxKeys: number
-  readonly clear: ClearNames
+  /** Of the decisions. @default 'redis' */
+  readonly source?: DecisionSource
+  /** The code of the error of a value that can't be read. @default 'ERR_MILLRACE_REDIS_VALUE' */
+  readonly valueError?: ErrorCode
 }
 
-/** The store of the sliding log and of the sliding counter. Their values and scripts differ, their calls do not. */
+/** A store that has a reply of numbers for each call: of a script, or of the decider in `values/`. */
 export class CountingStore implements RemoteStore {
   readonly #plan: CountingPlan
   readonly #runner: Runner
@@ -71,7 +72,8 @@ export class CountingStore implements RemoteStore {
   }
 
   get counters(): StoreCounters {
-    return { restored: this.#restoring.restored, retries: this.#runner.retries }
+    const { retries, contended } = this.#runner
+    return { restored: this.#restoring.restored, retries, ...(contended !== undefined && { contended }) }
   }
 
   ready(): Promise<void> {
@@ -83,19 +85,24 @@ export class CountingStore implements RemoteStore {
   }
 
   divide(asked: readonly Asked[]): number[][] {
-    const { mostKeys } = this.#runner
+    const { mostKeys, hasOneKey } = this.#runner
     const calls: number[][] = []
-    for (let i = 0; i < asked.length; i++) {
-      if (i % mostKeys === 0) calls.push([])
-      calls.at(-1)!.push(i)
+    const open = new Map<string, number[]>()
+    for (const [i, { key }] of asked.entries()) {
+      const together = hasOneKey ? key : ''
+      let call = open.get(together)
+      if (call === undefined || call.length === mostKeys) {
+        call = []
+        calls.push(call)
+        open.set(together, call)
+      }
+      call.push(i)
     }
     return calls
   }
 
   async clearAll(): Promise<void> {
-    const { clear, names } = this.#plan
-    const longestMs = Math.max(...this.rules.map(({ windowMs }) => windowMs))
-    await this.#runner.onPrimaries((send) => clear(send, names.pattern, longestMs))
+    await this.#runner.clearAll()
     this.#restoring.forget()
   }
 
@@ -110,11 +117,11 @@ export class CountingStore implements RemoteStore {
     return readAll(this, asked, ({ key, cost, free }) => {
       const at = next
       next += isFault(reply[at]!) ? 1 : REPLY_FIELDS * rules.length
-      checkFault(reply[at]!, key)
+      this.#check(reply[at]!, key)
       const parts = rules.map((rule, i) => partOf(rule, limits?.[i], reply, at + REPLY_FIELDS * i))
       const refusing = refusingOf(rules, cost, limits, parts)
       const requested = { owner: this.#plan.owner, key, cost, limits }
-      const decision = new RemoteDecision(requested, 'redis', parts, refusing)
+      const decision = new RemoteDecision(requested, this.#plan.source ?? 'redis', parts, refusing)
       this.#restoring.decided(op, { key, cost, limits, free, parts }, times)
       return decision
     })
@@ -130,7 +137,7 @@ export class CountingStore implements RemoteStore {
     const { rules } = this
     const sentMs = this.nowMs()
     const reply = await this.#run(op, [{ key }], units, more, limits)
-    checkFault(reply[0]!, key)
+    this.#check(reply[0]!, key)
     const parts = changedParts(rules.length, reply)
     const ageMs = op === 'penalizeAgo' ? Number(more[0]) : 0
     const times = { sentMs, receivedMs: this.nowMs() }
@@ -142,7 +149,7 @@ export class CountingStore implements RemoteStore {
     const { rules } = this
     const times = rules.map(() => ms)
     const reply = await this.#run('usage', [{ key }], times, [String(index + 1)])
-    checkFault(reply[0]!, key)
+    this.#check(reply[0]!, key)
     return reply[0]! * (rules[index]!.rule.unit ?? 1)
   }
 
@@ -168,7 +175,7 @@ export class CountingStore implements RemoteStore {
       const reply = await this.#run('penalizeAgo', keys, units, ages).catch((error: unknown) => {
         throw from > 0 && error instanceof Outage ? new Outage(error.cause, true) : error
       })
-      checkFault(reply[0]!, key)
+      this.#check(reply[0]!, key)
       parts.push(...some.map((_, at) => changedParts(this.rules.length, reply, at)))
     }
     return { parts, times: { sentMs, receivedMs: this.nowMs() } }
@@ -178,6 +185,10 @@ export class CountingStore implements RemoteStore {
   nowMs(): number {
     this.#latestMs = Math.max(this.#latestMs, this.#plan.time() || performance.now())
     return this.#latestMs
+  }
+
+  #check(first: number, key: string): void {
+    checkFault(first, key, this.#plan.valueError)
   }
 
   #run(

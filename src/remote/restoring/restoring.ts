@@ -1,11 +1,11 @@
 import { LRUCache } from 'lru-cache'
 import { MillraceError } from '../../core/errors.js'
 import { unitsOf } from '../../core/units.js'
-import { Outage } from '../../remote/outage.js'
-import { hasCounted, type RemotePart } from '../../remote/remote-decision.js'
-import type { RemoteRule } from '../../remote/remote-rule.js'
-import type { Asking, Changing } from '../../remote/remote-store.js'
-import type { ChangedPart } from '../script-reply.js'
+import { Outage } from '../outage.js'
+import { hasCounted, type RemotePart } from '../remote-decision.js'
+import type { RemoteRule } from '../remote-rule.js'
+import type { Asking, Changing } from '../remote-store.js'
+import type { ChangedPart } from '../reply.js'
 import { BucketCharges, type CallTimes, lifeOf, type OwnCharge, ownCharges } from './own-charges.js'
 
 /** Charges to send again: so many units in each rule, charged so long ago. */

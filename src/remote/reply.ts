@@ -1,8 +1,8 @@
-import { MillraceError } from '../core/errors.js'
+import { type ErrorCode, MillraceError } from '../core/errors.js'
 import { enforced } from '../core/verdict.js'
-import type { RemotePart } from '../remote/remote-decision.js'
-import type { RemoteRule } from '../remote/remote-rule.js'
-import { CHANGED_FIELDS, KEY_FAULT, Verdict } from './script-codes.js'
+import type { RemotePart } from './remote-decision.js'
+import type { RemoteRule } from './remote-rule.js'
+import { CHANGED_FIELDS, KEY_FAULT, Verdict } from './reply-codes.js'
 
 const timeOf = (ms: number): number => (ms < 0 ? Number.POSITIVE_INFINITY : ms)
 
@@ -95,10 +95,10 @@ const FAULTS: Readonly<Record<number, readonly [got: string, expected: string] |
   [KEY_FAULT.TYPE]: ['a value of another type', 'a prefix that nothing else uses'],
 }
 
-/** @throws MillraceError `ERR_MILLRACE_REDIS_VALUE` if the reply says why a key could not be read */
-export function checkFault(first: number, key: string): void {
+/** @throws MillraceError with this code if the reply says why a key could not be read */
+export function checkFault(first: number, key: string, code: ErrorCode = 'ERR_MILLRACE_REDIS_VALUE'): void {
   const fault = FAULTS[first]
   if (fault === undefined) return
   const [got, expected] = fault
-  throw new MillraceError('ERR_MILLRACE_REDIS_VALUE', `the value of '${key.slice(0, 64)}'`, got, expected)
+  throw new MillraceError(code, `the value of '${key.slice(0, 64)}'`, got, expected)
 }

@@ -1,22 +1,5 @@
-import type { RemoteRule } from '../../remote/remote-rule.js'
-import type { Operation } from '../../remote/remote-store.js'
+import type { CountingCall } from '../../remote/counting-call.js'
 import { OPERATION_LETTER } from '../script-codes.js'
-
-/** One call of a store with a script of its own. */
-export interface CountingCall {
-  readonly op: Operation
-  /** A test's time in milliseconds; 0: that of the server. */
-  readonly timeMs: number
-  readonly rules: readonly RemoteRule[]
-  /** The limits of the call in units, where it has some. */
-  readonly limits: readonly (number | undefined)[] | undefined
-  /** For each key its name in each rule. */
-  readonly names: readonly string[]
-  /** For each name the cost, in units. For `block` and `usage`: milliseconds. */
-  readonly costs: readonly number[]
-  /** Further arguments of the operation. */
-  readonly more: readonly string[]
-}
 
 /** Arguments before those of the rules: the operation, a test's time, the number of rules. */
 export const FIRST_ARGUMENTS = 3

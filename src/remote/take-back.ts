@@ -1,5 +1,5 @@
-import type { RemoteDecision } from '../remote/remote-decision.js'
-import type { Asked, RemoteStore } from '../remote/remote-store.js'
+import type { RemoteDecision } from './remote-decision.js'
+import type { Asked, RemoteStore } from './remote-store.js'
 
 /**
  * Reads the decisions of a call.
