@@ -6,56 +6,58 @@ const root = fileURLToPath(new URL('..', import.meta.url))
 const built = (file) => ['node', `build/${file}/main.js`]
 const memory = (megabytes) => `--max-old-space-size=${megabytes}`
 
-/**
- * By name: what the command does, the script of package.json that runs before it, and what is run in the package's
- * folder.
- */
+/** By name: what the command does, the build that it needs, and what is run in the package's folder. */
 export const COMMANDS = {
   'accuracy:page': {
     what: 'writes the tables of accuracy in docs/algorithms.md, and their chart',
-    after: 'build:dev',
+    needs: 'dev',
     run: built('bench/accuracy'),
   },
   attack: {
     what: 'random keys, keys made to collide, a table overrun',
-    after: 'build:dev',
+    needs: 'dev',
     run: built('test/attack'),
   },
   'bench:config': {
     what: 'benchmarks of configuration stores',
-    after: 'build:dev',
+    needs: 'dev',
     run: built('bench/config'),
   },
-  'bench:http': { what: 'benchmarks of HTTP servers', after: 'build:dev', run: built('bench/http') },
-  'bench:redis': { what: 'benchmarks of limiters on Redis', after: 'build:dev', run: built('bench/redis') },
+  'bench:http': { what: 'benchmarks of HTTP servers', needs: 'dev', run: built('bench/http') },
+  'bench:redis': { what: 'benchmarks of limiters on Redis', needs: 'dev', run: built('bench/redis') },
+  checked: {
+    what: 'all checks of the addon, and .ci/checked.json where they pass',
+    needs: 'dev',
+    run: ['node', 'build/test/parts.js', 'full', '--all', 'sanitizers', 'parity'],
+  },
   'demo:picture': {
     what: 'draws the output of the demo as docs/demo.svg',
-    after: 'build',
+    needs: 'package',
     run: ['node', 'scripts/draw-demo.mjs'],
   },
   'demo:redis': {
     what: 'four processes with one limit on Redis, and a judge',
-    after: 'build:dev',
+    needs: 'dev',
     run: built('demo/redis'),
   },
   explore: {
     what: 'plays the built code at every interleaving of up to three preemptions',
-    after: 'build:dev',
+    needs: 'dev',
     run: ['node', memory(8_000), 'build/test/explore/main.js'],
   },
   'fuzz:native': {
     what: 'random calls of the addon under AddressSanitizer and UBSan',
-    after: 'build:dev',
+    needs: 'dev',
     run: ['node', 'scripts/fuzz-native.mjs'],
   },
   generate: {
     what: 'writes native/constants.h from src/native/constants.ts',
-    after: 'build',
+    needs: 'package',
     run: ['node', 'scripts/native-constants.mjs'],
   },
   litmus: {
     what: 'counts which reorderings of reads and writes this machine shows',
-    after: 'build:dev',
+    needs: 'dev',
     run: ['node', 'build/test/arm64/litmus.js'],
   },
   model: {
@@ -64,38 +66,38 @@ export const COMMANDS = {
   },
   parity: {
     what: 'random operations by TypeScript and by the addon: equal answers, equal memory',
-    after: 'build:dev',
+    needs: 'dev',
     run: built('test/native'),
   },
-  soak: { what: 'full load for a long time', after: 'build:dev', run: built('test/soak') },
+  soak: { what: 'full load for a long time', needs: 'dev', run: built('test/soak') },
   stress: {
     what: 'decisions by real threads, each judged',
-    after: 'build:dev',
+    needs: 'dev',
     run: built('test/stress/oracle'),
   },
   'stress:addon-workers': {
     what: 'threads that load the addon, start and end',
-    after: 'build:dev',
+    needs: 'dev',
     run: built('test/stress/addon-workers'),
   },
   'stress:changes': {
     what: 'threads and pools that decide while the window changes',
-    after: 'build:dev',
+    needs: 'dev',
     run: built('test/stress/changes'),
   },
   'stress:config': {
     what: 'kills processes that write to one LMDB file',
-    after: 'build:dev',
+    needs: 'dev',
     run: built('test/stress/config'),
   },
   'stress:deaths': {
     what: 'threads that die while others decide',
-    after: 'build:dev',
+    needs: 'dev',
     run: built('test/stress/deaths'),
   },
   'stress:pool': {
     what: 'threads of pools that die at any step',
-    after: 'build:dev',
+    needs: 'dev',
     run: [
       'node',
       '--import',
@@ -105,29 +107,29 @@ export const COMMANDS = {
   },
   'stress:processes': {
     what: 'processes on one file that are killed and started again',
-    after: 'build:dev',
+    needs: 'dev',
     run: built('test/stress/processes'),
   },
   'stress:redis': {
     what: 'limiters on a Redis of its own: real time, random operations, many keys',
-    after: 'build:dev',
+    needs: 'dev',
     run: built('test/stress/redis'),
   },
-  'test:arm64': { what: 'tests and a stress under QEMU', after: 'build:dev', run: ['scripts/arm64.sh'] },
+  'test:arm64': { what: 'tests and a stress under QEMU', needs: 'dev', run: ['scripts/arm64.sh'] },
   'test:native': { what: "the addon's protocol in C++ alone", run: ['node', 'scripts/test-native.mjs'] },
   'test:nodes': {
     what: 'the quick tests on every supported Node.js',
-    after: 'build:dev',
+    needs: 'dev',
     run: ['node', 'scripts/test-nodes.mjs'],
   },
   'test:runtimes': {
     what: 'the packed package on Node.js, Bun and Deno',
-    after: 'build',
+    needs: 'package',
     run: ['node', 'scripts/test-runtimes.mjs'],
   },
   'test:sanitize': {
     what: 'the addon and its C++ test under sanitizers, and faults that they must report',
-    after: 'build:dev',
+    needs: 'dev',
     run: ['node', 'scripts/test-sanitize.mjs'],
   },
 }
@@ -143,9 +145,10 @@ function start([name, ...args]) {
     process.exitCode = 2
     return
   }
-  const { after, run } = command
-  if (after !== undefined) {
-    const { status } = spawnSync('npm', ['run', after], { cwd: root, stdio: 'inherit', shell: isWindows() })
+  const { needs, run } = command
+  if (needs !== undefined) {
+    const args = ['scripts/build.mjs', '--if-changed', ...(needs === 'dev' ? ['--dev'] : [])]
+    const { status } = spawnSync(process.execPath, args, { cwd: root, stdio: 'inherit' })
     if (status !== 0) process.exit(status ?? 1)
   }
   const [program, ...options] = run
@@ -167,8 +170,4 @@ function start([name, ...args]) {
 function list(write) {
   const width = Math.max(...Object.keys(COMMANDS).map((name) => name.length))
   for (const [name, { what }] of Object.entries(COMMANDS)) write(`${name.padEnd(width)}  ${what}`)
-}
-
-function isWindows() {
-  return process.platform === 'win32'
 }

@@ -1,6 +1,6 @@
 // npm run dev -- test:sanitize: runs the C++ protocol and the addon under ThreadSanitizer, AddressSanitizer and
-// UBSan (of GCC, on Linux); `-- --whole` runs more of it. Passes if no sanitizer reports anything, and if each reports the faults that are
-// made for it.
+// UBSan (of GCC, on Linux); `--whole` runs more of it, `--share` a part that takes a minute. Passes if no sanitizer
+// reports anything, and if each reports the faults that are made for it.
 //
 // The test of the C++ protocol runs under each sanitizer by itself. The addon runs in Node, which is not
 // instrumented. That limits the sanitizers as follows:
@@ -35,10 +35,17 @@ const CELL_TEST = join(root, 'native/test/cell_test.cc')
 const CELL_FLAGS = ['-std=c++20', '-O2', '-Wall', '-Wextra', '-Werror', '-ffp-contract=off', '-pthread']
 const test = (name) => [`build/test/${name}.test.js`]
 const isWhole = process.argv.includes('--whole')
+const isShare = process.argv.includes('--share')
 const SHORT = isWhole ? [] : ['-DSHORT_TEST']
 /** Runs that take minutes under a sanitizer. */
 const whole = (...args) => (isWhole ? [args] : [])
-const IN_NODE = {
+const IN_NODE_SHARE = {
+  'address-undefined': [
+    test('native/arguments'),
+    ['build/test/native/fuzz/main.js', '--minutes', '0', '--seconds', '5', '--seed', '1'],
+  ],
+}
+const IN_NODE_ALL = {
   thread: ['native/arguments', 'native/both-sides', 'shared-file/mapped-file'].map(test),
   'address-undefined': [
     ...[
@@ -53,6 +60,9 @@ const IN_NODE = {
     ['build/test/stress/processes/main.js', '--seconds', isWhole ? '30' : '5'],
   ],
 }
+const IN_NODE = isShare ? IN_NODE_SHARE : IN_NODE_ALL
+/** The share has the C++ test under ThreadSanitizer, and the addon in Node under the other two. */
+const IN_CELLS = isShare ? ['thread'] : ['thread', 'address', 'undefined']
 /**
  * The faults that each sanitizer has to report: in C++ by -D, in Node by a function; and the text of the
  * report.
@@ -74,11 +84,11 @@ console.log(
 process.exitCode = done.reports + done.failed + done.missed > 0 ? 1 : 0
 
 async function testAllCells() {
-  for (const sanitizer of Object.keys(MISTAKES)) await testCells(sanitizer)
+  for (const sanitizer of IN_CELLS) await testCells(sanitizer)
 }
 
 async function testAllInNode() {
-  for (const sanitizers of [['address', 'undefined'], ['thread']]) await testInNode(sanitizers)
+  for (const sanitizers of Object.keys(IN_NODE)) await testInNode(sanitizers.split('-'))
 }
 
 async function testCells(sanitizer) {

@@ -2,6 +2,7 @@
 //
 //   npm run test:full                  a quarter of an hour
 //   npm run test:full -- soak attack   the parts whose names match one of these patterns
+//   npm run test:full -- --all         also the checks of the addon that have passed on these sources (`run/checked.ts`)
 //   npm run test:full -- --shard 1/2   a half: every second file of tests, and some of the other parts
 //   npm run test:long                  hours
 //
@@ -12,8 +13,9 @@ import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { root } from './package/root.js'
+import { contentHash, isChecked, recordChecked } from './run/checked.js'
 import { lastLine, type Totals } from './run/outcome.js'
-import { FULL, LONG, type Part } from './run/parts.js'
+import { FULL, LONG, type Part, sizesFor } from './run/parts.js'
 import { runGroup } from './run/process.js'
 import { runAll } from './run/queue.js'
 import { partsOfShard, readShard } from './run/shard.js'
@@ -25,11 +27,14 @@ const FAILURE_LINES = 60
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
-  options: { shard: { type: 'string', default: '1/1' } },
+  options: { all: { type: 'boolean', default: false }, shard: { type: 'string', default: '1/1' } },
 })
 const [size = 'full', ...names] = positionals
 const patterns = names.map((name) => new RegExp(name))
-const parts = partsOfShard(SIZES[size]!, readShard(values.shard)).filter(
+/** The hash of what the checks of the addon test, before they begin. */
+const sources = contentHash(root)
+const isShare = size === 'full' && !values.all && isChecked(root, sources)
+const parts = partsOfShard(sizesFor(SIZES[size]!, isShare), readShard(values.shard)).filter(
   ({ name }) => patterns.length === 0 || patterns.some((pattern) => pattern.test(name)),
 )
 const logs = join(root, '.cache', 'parts')
@@ -38,6 +43,7 @@ process.chdir(root)
 
 const totals: Totals = { passed: 0, failed: 0, skipped: 0 }
 const failed: string[] = []
+const passed = new Set<string>()
 const startedMs = performance.now()
 await runAll(
   parts.map((part) => ({ ...part, isAlone: part.isAlone ?? false, isFirst: false })),
@@ -46,17 +52,27 @@ await runAll(
 )
 if (parts.length === 0)
   console.log(`no part has such a name; the parts are ${SIZES[size]!.map(({ name }) => name).join(', ')}`)
+if (isShare) console.log('the checks of the addon have passed in full on these sources: a share of them ran')
+else if (size === 'full') recordIfAllPassed()
 console.log(`${parts.length} parts in ${Math.round((performance.now() - startedMs) / 1_000)} s`)
 if (failed.length > 0) console.log(`failed: ${failed.join(', ')}`)
 console.log(lastLine(totals))
 process.exitCode = totals.failed > 0 || totals.passed === 0 ? 1 : 0
 
-async function runPart({ name, args, budgetSeconds }: Part): Promise<void> {
+/** Records the sources if each check of the addon has passed in full, and nobody has changed them meanwhile. */
+function recordIfAllPassed(): void {
+  const checks = FULL.filter(({ share }) => share !== undefined)
+  if (!checks.every(({ name }) => passed.has(name)) || contentHash(root) !== sources) return
+  recordChecked(root, sources)
+  console.log('the checks of the addon have passed in full: commit .ci/checked.json')
+}
+
+async function runPart({ name, args, env, budgetSeconds }: Part): Promise<void> {
   console.log(`     ${name} (budget ${budgetSeconds} s)`)
   const log = createWriteStream(join(logs, `${name}.log`))
   const limitMs = 1_000 * TIMEOUT_BUDGETS * budgetSeconds
   const onOutput = (text: string) => void log.write(text)
-  const ended = await runGroup([process.execPath, ...args], process.env, limitMs, { onOutput })
+  const ended = await runGroup([process.execPath, ...args], { ...process.env, ...env }, limitMs, { onOutput })
   log.end()
   const { output, code, isTimedOut, left, seconds } = ended
   const lines = output.trimEnd().split('\n')
@@ -68,6 +84,7 @@ async function runPart({ name, args, budgetSeconds }: Part): Promise<void> {
       : ''
   const hasFailed = code !== 0 || problem !== ''
   if (hasFailed) failed.push(name)
+  else passed.add(name)
   console.log(`${hasFailed ? 'FAIL' : 'ok  '} ${name}${problem} (${seconds.toFixed(0)} s${isOver})`)
   console.log(hasFailed ? lines.slice(-FAILURE_LINES).join('\n') : `     ${lines.at(-1)}`)
   const counts = /^(\d+) passed, (\d+) failed, (\d+) skipped$/.exec(lines.at(-1)!)

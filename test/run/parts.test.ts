@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { runNode } from '../package/project.js'
-import { root } from '../package/root.js'
+import { readText, root } from '../package/root.js'
 import { testFiles } from './files.js'
 import { FULL, LONG } from './parts.js'
 
@@ -27,6 +27,15 @@ test('the budgets of the full tests add up to a quarter of an hour on two proces
       0,
     )
   assert.ok(sum(true) + sum(false) / 2 <= MOST_SECONDS)
+})
+
+test('CONTRIBUTING.md says where each part runs, and what it caught last', () => {
+  const [, section = ''] =
+    /^### What each check caught last\n([\s\S]*?)^## /m.exec(readText('CONTRIBUTING.md')) ?? []
+  const rows = section.split('\n').filter((line) => line.startsWith('| `') || line.startsWith('| lint'))
+  const first = rows.map((row) => row.split('|')[1]!).join()
+  for (const { name } of [...FULL, ...LONG]) assert.ok(first.includes(`\`${name}\``), name)
+  for (const row of rows) assert.is(row.split(' | ').length, 3, row)
 })
 
 test('the error for an unknown part lists the parts', async () => {

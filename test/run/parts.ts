@@ -3,10 +3,14 @@ export interface Part {
   readonly name: string
   /** The arguments of node, run in the package's folder. */
   readonly args: readonly string[]
+  /** Variables of the environment. */
+  readonly env?: Readonly<Record<string, string>>
   /** The duration on two idle processors. After six times as long the part is killed. */
   readonly budgetSeconds: number
   /** No other part runs at the same time. */
   readonly isAlone?: boolean
+  /** A check of the addon: what runs in its place if all such checks have passed on the same sources. */
+  readonly share?: Pick<Part, 'args' | 'budgetSeconds'>
 }
 
 const tests = 'build/test'
@@ -29,8 +33,19 @@ export const FULL: readonly Part[] = [
   { name: 'nodes', args: ['scripts/test-nodes.mjs', '--one', ...OF_NODE], budgetSeconds: 90, isAlone: true },
   { name: 'native', args: ['scripts/test-native.mjs'], budgetSeconds: 30 },
   { name: 'runtimes', args: ['scripts/test-runtimes.mjs'], budgetSeconds: 60 },
-  { name: 'sanitizers', args: ['scripts/test-sanitize.mjs'], budgetSeconds: 240, isAlone: true },
-  { name: 'parity', args: [`${tests}/native/main.js`, '--operations', '1000000'], budgetSeconds: 30 },
+  {
+    name: 'sanitizers',
+    args: ['scripts/test-sanitize.mjs'],
+    budgetSeconds: 240,
+    isAlone: true,
+    share: { args: ['scripts/test-sanitize.mjs', '--share'], budgetSeconds: 60 },
+  },
+  {
+    name: 'parity',
+    args: [`${tests}/native/main.js`, '--operations', '1000000'],
+    budgetSeconds: 30,
+    share: { args: [`${tests}/native/main.js`, '--operations', '100000', '--seed', '1'], budgetSeconds: 10 },
+  },
   {
     name: 'attack',
     args: [`${tests}/attack/main.js`, '--keys', '1000000', '--colliding', '100000', '--windows', '200'],
@@ -43,6 +58,11 @@ export const FULL: readonly Part[] = [
     isAlone: true,
   },
 ]
+
+/** The parts, with the shares of those that have one if the checks of the addon have passed before. */
+export function sizesFor(parts: readonly Part[], isChecked: boolean): readonly Part[] {
+  return isChecked ? parts.map((part) => (part.share ? { ...part, ...part.share } : part)) : parts
+}
 
 const HOUR = 3_600
 
@@ -101,6 +121,13 @@ export const LONG: readonly Part[] = [
       '1000000',
     ],
     budgetSeconds: 900,
+    isAlone: true,
+  },
+  {
+    name: 'valkey',
+    args: [`${tests}/run.js`, '--full', '^redis/'],
+    env: { MILLRACE_REDIS_SERVER: 'valkey-server' }, // scripts/install-valkey.sh installs it
+    budgetSeconds: 300,
     isAlone: true,
   },
   { name: 'parity', args: [`${tests}/native/main.js`], budgetSeconds: 300 },
