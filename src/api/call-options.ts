@@ -1,34 +1,10 @@
 /** The options and the plain data of a limiter's methods. */
 
-import type { AlgorithmName } from '../core/algorithms.js'
 import type { Duration } from '../core/duration.js'
 import type { Signal } from '../core/on-abort.js'
-import type { Alignment, Edge } from '../core/rule-algorithms.js'
 import type { Size } from '../core/sizes.js'
 
-/** The rule of a limiter, as `limiter.rule` returns it. */
-export interface LimiterRule {
-  /** The name of the rule. Default: `'default'`. */
-  readonly name: string
-  /** Units that a key may use in any window. With `unit`: a quantity, in whole units. `update` changes it. */
-  readonly limit: number
-  /** The length of the window, in milliseconds. */
-  readonly windowMs: number
-  /** The smallest time that the rule distinguishes, in milliseconds. A sliding window has buckets of that length. */
-  readonly granularityMs: number
-  /** How the limiter counts the oldest bucket, which lies only partly inside the window. */
-  readonly edge: Edge
-  /** The option `algorithm` of the rule, if it is not `'sliding-window'`. */
-  readonly algorithm?: AlgorithmName
-  /** The option `align` of a fixed window. */
-  readonly align?: Alignment
-  /** What a key may use at once, if that is not the limit. */
-  readonly burst?: number
-  /** The largest limit that a sliding log may get. */
-  readonly maxLimit?: number
-  /** The option `unit` of the rule, if it has one. */
-  readonly unit?: number
-}
+export type { LimiterRule } from '../core/limiter-rule.js'
 
 /** The change of a rule, for `update`: at least one of these. */
 export interface RuleChange {

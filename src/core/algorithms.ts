@@ -4,8 +4,9 @@ import type { Duration } from './duration.js'
 import { checkGranularity, MAX_BUCKETS } from './granularity.js'
 import {
   type Align,
-  checkAlign,
-  checkEdge,
+  type Alignment,
+  checkChoice,
+  EDGES,
   type Edge,
   fillingMs,
   granulesOf,
@@ -117,11 +118,11 @@ const SLIDING_WINDOW: AlgorithmRow = {
   mostBuckets: MAX_BUCKETS,
   mostLimit: MAX_LIMIT,
   isDated: true,
-  counting: (chosen) => ({
-    ...plain(chosen),
-    edge: checkEdge(chosen.edge, chosen.path),
-    buckets: checkGranularity(chosen.granularity, chosen.windowMs, `${chosen.path}granularity`),
-  }),
+  counting: (chosen) => {
+    const { edge = 'strict', granularity, windowMs, path } = chosen
+    checkChoice(edge, EDGES, `${path}edge`)
+    return { ...plain(chosen), edge, buckets: checkGranularity(granularity, windowMs, `${path}granularity`) }
+  },
   inWindow: (windowMs, { buckets }, granularity) => ({
     windowMs,
     buckets: checkGranularity(granularity, windowMs, 'granularity', buckets),
@@ -134,6 +135,8 @@ const SLIDING_WINDOW: AlgorithmRow = {
     longestMs: (windowMs, parts) => windowMs + windowMs / parts,
   },
 }
+
+const ALIGNMENTS: readonly Alignment[] = ['clock', 'first']
 
 /** A bucket may be filled threefold by penalties. */
 const FULLEST_BUCKET = 3
@@ -206,8 +209,8 @@ export const ALGORITHM_ROWS: Readonly<Record<AlgorithmName, AlgorithmRow>> = {
     mostLimit: MOST_IN_FIXED_WINDOW,
     isDated: false,
     counting: (chosen) => {
-      const { limit, windowMs, path } = chosen
-      const align = checkAlign(chosen.align, path)
+      const { limit, windowMs, align = 'clock', path } = chosen
+      checkChoice(align, ALIGNMENTS, `${path}align`)
       if (limit > MOST_IN_FIXED_WINDOW) {
         const expected = `at most ${MOST_IN_FIXED_WINDOW} with algorithm: 'fixed-window'; with unit it may be more`
         throw invalidRule(`${path}limit`, limit, expected)

@@ -30,16 +30,15 @@ export const MOST_IN_FIXED_WINDOW = 2 ** 21 - 2
 /** The largest limit. A cell counts in 22 bits, and all ones mean that the key is blocked. */
 export const MAX_LIMIT = 2 ** 22 - 2
 
-/** @throws MillraceError `ERR_MILLRACE_INVALID_RULE` */
-export function checkEdge(edge: unknown = 'strict', path = ''): Edge {
-  if (edge === 'strict' || edge === 'smooth') return edge
-  throw invalidRule(`${path}edge`, edge, "'strict' or 'smooth'")
-}
+/** In the order of their numbers in a record. */
+export const EDGES = ['strict', 'smooth'] as const satisfies readonly Edge[]
+/** How the windows of a rule begin; 'none': they slide. */
+export const ALIGNS = ['none', 'clock', 'first'] as const satisfies readonly Align[]
 
 /** @throws MillraceError `ERR_MILLRACE_INVALID_RULE` */
-export function checkAlign(align: unknown = 'clock', path = ''): Alignment {
-  if (align === 'clock' || align === 'first') return align
-  throw invalidRule(`${path}align`, align, "'clock' or 'first'")
+export function checkChoice<T>(value: unknown, choices: readonly T[], option: string): asserts value is T {
+  if (choices.includes(value as T)) return
+  throw invalidRule(option, value, choices.map((choice) => `'${choice}'`).join(' or '))
 }
 
 /** The largest limit of a sliding log: it has an entry for each unit. */

@@ -1,6 +1,15 @@
-import type { AlgorithmChoice } from './algorithms.js'
-import type { Duration } from './duration.js'
-import type { Alignment, Edge, RangeSumName } from './rule-algorithms.js'
+import {
+  ALGORITHM_ROWS,
+  ALGORITHMS,
+  type AlgorithmChoice,
+  type AlgorithmName,
+  type Counting,
+  DEFAULT_ALGORITHM,
+} from './algorithms.js'
+import type { Sums } from './cell-size.js'
+import { type Duration, formatDuration } from './duration.js'
+import type { LimiterRule } from './limiter-rule.js'
+import { ALIGNS, type Alignment, EDGES, type Edge, type RangeSumName } from './rule-algorithms.js'
 import type { Size } from './sizes.js'
 
 /** The options of a rule. */
@@ -96,28 +105,97 @@ export interface RuleOptions {
   name?: string
 }
 
-/** What the code knows of an option of a rule. */
+/** A checked rule, as its options have made it. */
+export interface CountedRule extends Counting {
+  readonly name: string
+  /** Present if the option was given: 1 to 2^53 - 1. */
+  readonly unit?: number | undefined
+  readonly algorithm: AlgorithmName
+  /** The bits of the options that are true (`OptionRow.flag`). */
+  readonly flags: number
+}
+
+/** All that the code needs to know of an option of a rule to carry it to every place. */
 export interface OptionRow {
   /** The bit of an option that is true or false, in the flags of a rule. */
   readonly flag?: number
+  /** The word of a record (`RECORD`) that has the option's value, as an index into `choices`. */
+  readonly record?: 'ALGORITHM' | 'EDGE' | 'ALIGN'
+  readonly choices?: readonly string[]
+  /**
+   * In what all processes on one file must agree: a value, and its text if it differs. Without it they may
+   * differ. If a rule has no value, it agrees with any.
+   */
+  readonly agrees?: (rule: SummedRule) => readonly [value: string | number | undefined, text?: string]
+  /** What `limiter.rule` shows of it. */
+  readonly shown?: (rule: ShownSource) => Partial<LimiterRule>
 }
+
+/** A rule with the way in which its window is summed. */
+export interface SummedRule extends CountedRule {
+  readonly sums: Sums
+}
+
+/** A rule to be shown: its limit is a quantity. */
+export interface ShownSource extends CountedRule {
+  readonly granularityMs: number
+}
+
+/** The limit of a rule, of what a key may use at once; or its window, of that in which it gets that back. */
+export const ofRate = ({ rate }: Pick<CountedRule, 'rate'>, size: number): number =>
+  rate === undefined ? size : (size * rate.limit) / rate.burst
+
+const isLog = ({ algorithm }: CountedRule): boolean => ALGORITHM_ROWS[algorithm].units === 'entries'
 
 /** The options of a rule, in the order of texts. */
 export const OPTION_ROWS = {
-  limit: {},
-  unit: {},
-  window: {},
-  granularity: {},
-  algorithm: {},
-  edge: {},
-  align: {},
-  burst: {},
-  maxLimit: {},
-  rangeSum: {},
-  name: {},
+  limit: { shown: (rule) => ({ limit: ofRate(rule, rule.limit) }) },
+  unit: {
+    agrees: ({ unit }) => [unit ?? 'none'],
+    shown: ({ unit }) => (unit === undefined ? {} : { unit }),
+  },
+  window: {
+    agrees: ({ windowMs }) => [windowMs, formatDuration(windowMs)],
+    shown: (rule) => ({ windowMs: ofRate(rule, rule.windowMs) }),
+  },
+  granularity: {
+    agrees: ({ windowMs, buckets }) => [buckets, formatDuration(windowMs / buckets)],
+    shown: ({ granularityMs }) => ({ granularityMs }),
+  },
+  algorithm: {
+    record: 'ALGORITHM',
+    choices: ALGORITHMS,
+    agrees: ({ algorithm }) => [algorithm],
+    shown: ({ algorithm }) => (algorithm === DEFAULT_ALGORITHM ? {} : { algorithm }),
+  },
+  edge: {
+    record: 'EDGE',
+    choices: EDGES,
+    agrees: ({ edge }) => [edge],
+    shown: ({ edge }) => ({ edge }),
+  },
+  align: {
+    record: 'ALIGN',
+    choices: ALIGNS,
+    agrees: ({ align }) => [align],
+    shown: ({ align }) => (align === 'none' ? {} : { align }),
+  },
+  burst: {
+    // The part of the limit that a burst is. Limits need not match, but this part stays.
+    agrees: ({ rate }) => [rate === undefined ? 'the limit' : `${rate.burst} for a limit of ${rate.limit}`],
+    shown: ({ rate, limit }) => (rate === undefined ? {} : { burst: limit }),
+  },
+  maxLimit: {
+    agrees: (rule) => [isLog(rule) ? rule.units : undefined],
+    shown: (rule) => (isLog(rule) ? { maxLimit: rule.units * (rule.unit ?? 1) } : {}),
+  },
+  rangeSum: { agrees: ({ sums }) => [sums] },
+  name: { shown: ({ name }) => ({ name }) },
   countRefused: { flag: 1 },
   shadow: { flag: 2 },
 } as const satisfies Readonly<Record<keyof RuleOptions, OptionRow>>
+
+const ROWS = Object.entries(OPTION_ROWS) as [keyof RuleOptions, OptionRow][]
 
 /** The names of the options of a rule. */
 export const RULE_OPTIONS: readonly string[] = Object.keys(OPTION_ROWS)
@@ -128,7 +206,29 @@ export type FlagName = {
 }[keyof RuleOptions]
 
 /** Each with its bit. */
-export const FLAGS = (Object.entries(OPTION_ROWS) as [FlagName, OptionRow][]).flatMap(([name, { flag }]) =>
-  flag === undefined ? [] : [[name, flag] as const],
-)
+export const FLAGS = ROWS.flatMap(([name, { flag }]) => (flag === undefined ? [] : [[name, flag] as const]))
 export const ALL_FLAGS = FLAGS.reduce((all, [, flag]) => all | flag, 0)
+
+/** The options that a record has as an index. */
+export const RECORDED = ROWS.flatMap(([name, { record, choices }]) =>
+  record === undefined ? [] : [{ name: name as 'algorithm' | 'edge' | 'align', record, choices: choices! }],
+)
+
+/** The options in which two rules differ that must agree, with the text of each. */
+export function differences(
+  own: SummedRule,
+  other: SummedRule,
+): (readonly [name: string, own: string, other: string])[] {
+  const isTrue = ({ flags }: CountedRule, flag: number): [string] => [`${(flags & flag) !== 0}`]
+  return ROWS.flatMap(([name, { flag, agrees }]) => {
+    const of = agrees ?? ((rule: SummedRule) => (flag === undefined ? [undefined] : isTrue(rule, flag)))
+    const [[a, aText = `${a}`], [b, bText = `${b}`]] = [of(own), of(other)]
+    return a === undefined || b === undefined || a === b ? [] : [[name, aText, bText] as const]
+  })
+}
+
+/** The rule as `limiter.rule` shows it. */
+export function limiterRule(rule: ShownSource): LimiterRule {
+  const shown = ROWS.map(([, row]) => row.shown?.(rule))
+  return Object.assign({ name: rule.name }, ...shown)
+}

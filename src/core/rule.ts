@@ -1,8 +1,6 @@
 import {
   ALGORITHM_ROWS,
-  type AlgorithmName,
   type CountedWindow,
-  type Counting,
   checkAlgorithm,
   chosenFor,
   DEFAULT_ALGORITHM,
@@ -14,6 +12,7 @@ import { MOST_LINEAR } from './granularity.js'
 import { refuseUnknown } from './option-names.js'
 import {
   burstFor,
+  checkChoice,
   fillingMs,
   invalidRule,
   MAX_LIMIT,
@@ -21,22 +20,16 @@ import {
   type RangeSumName,
   refuseGranularity,
 } from './rule-algorithms.js'
-import { FLAGS, RULE_OPTIONS, type RuleOptions } from './rule-options.js'
+import { type CountedRule, FLAGS, RULE_OPTIONS, type RuleOptions } from './rule-options.js'
 import { warnIfShort } from './short-window.js'
 import { formatSize, parseSize, type Size } from './sizes.js'
 import { uncountedLimitIn } from './uncounted-limit.js'
 import { wholeUnitsIn } from './units.js'
 
 /** A rule that has been checked. */
-export interface Rule extends Counting {
-  readonly name: string
-  /** Present if the option was given: 1 to 2^53 - 1. */
-  readonly unit?: number
-  readonly algorithm: AlgorithmName
+export interface Rule extends CountedRule {
   /** Present if the option was given. */
   readonly rangeSum?: RangeSumName
-  /** The bits of the options that are true (`OptionRow.flag`). */
-  readonly flags: number
 }
 
 /** The rules of a limiter, in order. Each has a name of its own. */
@@ -176,9 +169,7 @@ export function checkRule(options: RuleOptions, path = ''): Rule {
 
 function checkRangeSum(rangeSum: unknown, buckets: number, path: string): void {
   if (rangeSum === undefined) return
-  if (rangeSum !== 'blocks' && rangeSum !== 'fenwick') {
-    throw invalidRule(`${path}rangeSum`, rangeSum, "'blocks' or 'fenwick'")
-  }
+  checkChoice(rangeSum, ['blocks', 'fenwick'], `${path}rangeSum`)
   if (buckets > MOST_LINEAR) return
   const expected = `nothing: a window of up to ${MOST_LINEAR} buckets (here ${buckets}) is summed bucket by bucket`
   throw invalidRule(`${path}rangeSum`, rangeSum, expected)

@@ -14,6 +14,7 @@ import { type Clock, readingOf } from '../core/clock.js'
 import type { Decision } from '../core/decision.js'
 import type { Duration } from '../core/duration.js'
 import { type Inspect, inspectAs } from '../core/inspect.js'
+import { ofRate } from '../core/rule-options.js'
 import { WordWatch } from '../core/word-watch.js'
 import type { CallLimit } from '../engines/engine.js'
 import type { RuleEngine } from '../engines/inline/rule-engine.js'
@@ -166,7 +167,7 @@ export abstract class BaseLimiter {
     const { engines, memory, keys } = this.#parts
     const rule = checkUsageRule(options, memory.names)
     const { windowMs } = presentShape(engines[rule]!)
-    const ms = usageMs(lastMs, windowMs, ruleOf(memory.names[rule]!, engines[rule]!).windowMs)
+    const ms = usageMs(lastMs, windowMs, ofRate(engines[rule]!.arena, windowMs))
     const { lo, hi } = keys.read(key)
     this.checkOpen() // once more: a getter may have closed the limiter
     return { rule, lo, hi, ms }

@@ -1,6 +1,7 @@
 import type { LimiterRule } from '../api/call-options.js'
 import type { PresentOptions, RuleNames } from '../api/checks.js'
-import { ALGORITHM_ROWS, DEFAULT_ALGORITHM, type LimitRange, rangeOf } from '../core/algorithms.js'
+import { ALGORITHM_ROWS, type LimitRange, rangeOf } from '../core/algorithms.js'
+import { limiterRule } from '../core/rule-options.js'
 import type { RuleEngine } from '../engines/inline/rule-engine.js'
 import type { RuleMemory } from '../memory/arenas.js'
 import type { Shape } from '../memory/layout.js'
@@ -16,22 +17,11 @@ export function presentShape(engine: RuleEngine): Shape {
 /** The rule of an engine, as it is at present. */
 export function ruleOf(name: string, engine: RuleEngine): LimiterRule {
   const { limit } = engine // goes on with the present record
-  const { shape, edge, words, algorithm, align, rate } = engine.arena
-  const { windowMs, buckets, units } = shape
-  const unit = unitIn(words)
-  const kind = ALGORITHM_ROWS[algorithm].units
-  return {
-    name,
-    limit: rate === undefined ? limit : (limit * rate.limit) / rate.burst,
-    windowMs: rate === undefined ? windowMs : (windowMs * rate.limit) / rate.burst,
-    granularityMs: windowMs / (kind === 'time' ? units : buckets),
-    edge,
-    ...(algorithm !== DEFAULT_ALGORITHM && { algorithm }),
-    ...(align !== 'none' && { align }),
-    ...(rate !== undefined && { burst: limit }),
-    ...(kind === 'entries' && { maxLimit: units * (unit ?? 1) }),
-    ...(unit !== undefined && { unit }),
-  }
+  const { arena } = engine
+  const { windowMs, buckets, units } = arena.shape
+  const parts = ALGORITHM_ROWS[arena.algorithm].units === 'time' ? units : buckets
+  const rule = { ...arena, ...arena.shape, name, limit, unit: unitIn(arena.words) }
+  return limiterRule({ ...rule, granularityMs: windowMs / parts })
 }
 
 /** The rule of an engine, for a change. */

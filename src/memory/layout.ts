@@ -90,6 +90,7 @@ export {
   type Sums,
   sumsFor,
 } from '../core/cell-size.js'
+export { ALIGNS, EDGES } from '../core/rule-algorithms.js'
 
 export const MAGIC = 0x6d696c6c // 'mill'
 /** Changes if a word changes its place or its meaning. */
@@ -213,9 +214,6 @@ export const RECORD_WORDS = 16
 /** A record is never used again, so a rule can have this many windows in its life. */
 export const MOST_RECORDS = 64
 
-/** How the windows of a rule begin; 'none': they slide. */
-export const ALIGNS = ['none', 'clock', 'first'] as const
-export const EDGES = ['strict', 'smooth'] as const
 export const ON_FULL = ['evict', 'deny', 'allow'] as const
 /**
  * What happens to a new key if its part of the table is full: see the option `onFull` of {@link

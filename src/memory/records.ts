@@ -2,15 +2,13 @@ import { areUnits, type CountedWindow } from '../core/algorithms.js'
 import { MillraceError } from '../core/errors.js'
 import { Reading } from '../core/reading.js'
 import { isLimit, type Rule } from '../core/rule.js'
-import { type Align, MAX_LIMIT, type Rate } from '../core/rule-algorithms.js'
+import { MAX_LIMIT } from '../core/rule-algorithms.js'
+import { type CountedRule, RECORDED } from '../core/rule-options.js'
 import { Ticks } from '../core/ticks.js'
 import { again } from '../core/tries.js'
 import {
-  ALGORITHMS,
-  ALIGNS,
   CURRENT_LIMIT,
   CURRENT_RECORD_SHIFT,
-  EDGES,
   HEADER,
   isWindow,
   MOST_RECORDS,
@@ -23,16 +21,12 @@ import {
 import { add, compareExchange, load, read, type Words, write } from './words.js'
 
 /** The shared memory of one rule, the values of its header, and one of its records. */
-export interface Arena {
+export interface Arena extends Chosen {
   /** A SharedArrayBuffer, or an ArrayBuffer that maps a file. Other rules may have arenas in it, too. */
   readonly buffer: ArrayBufferLike
   readonly words: Words
   readonly shape: Shape
   readonly originMs: number
-  readonly edge: Rule['edge']
-  readonly algorithm: Rule['algorithm']
-  readonly align: Rule['align']
-  readonly rate?: Rule['rate'] | undefined
   readonly onFull: OnFull
   readonly flags: Rule['flags']
 }
@@ -42,19 +36,7 @@ const STALL_MS = 3_600_000
 const MOST_STALL_TICKS = 2 ** 20
 
 /** What a record says of the rule. */
-export interface RecordedRule {
-  readonly windowMs: number
-  /** Granules in the window. */
-  readonly buckets: number
-  readonly edge: Rule['edge']
-  readonly algorithm: Rule['algorithm']
-  /** @see RECORD.UNITS */
-  readonly units: number
-  readonly align: Align
-  readonly offsetMs: number
-  /** The options `limit` and `burst` of a rule with a burst. */
-  readonly rate?: Rate | undefined
-}
+export type RecordedRule = CountedWindow & Chosen & Pick<CountedRule, 'offsetMs'>
 
 /** The rule that holds at present. */
 export interface Current {
@@ -83,10 +65,9 @@ export function writeRecord(words: Words, record: number, rule: RecordedRule, sh
   doubles[(at + RECORD.OFFSET_MS) / 2] = rule.offsetMs
   write(words, at + RECORD.BUCKETS, rule.buckets)
   write(words, at + RECORD.SHIFT, shift | 0)
-  write(words, at + RECORD.EDGE, EDGES.indexOf(rule.edge))
-  write(words, at + RECORD.ALGORITHM, ALGORITHMS.indexOf(rule.algorithm))
   write(words, at + RECORD.UNITS, rule.units)
-  write(words, at + RECORD.ALIGN, ALIGNS.indexOf(rule.align))
+  for (const { name, record: word, choices } of RECORDED)
+    write(words, at + RECORD[word], choices.indexOf(rule[name]))
   write(words, at + RECORD.RATE_LIMIT, rule.rate?.limit ?? 0)
   write(words, at + RECORD.RATE_BURST, rule.rate?.burst ?? 0)
 }
@@ -99,28 +80,27 @@ export function readRecord(words: Words, record: number): RecordedRule | undefin
   const windowMs = doubles[(at + RECORD.WINDOW_MS) / 2]!
   const offsetMs = doubles[(at + RECORD.OFFSET_MS) / 2]!
   const buckets = read(words, at + RECORD.BUCKETS)
-  const edge = EDGES[read(words, at + RECORD.EDGE)]
-  const algorithm = ALGORITHMS[read(words, at + RECORD.ALGORITHM)]
-  const align = ALIGNS[read(words, at + RECORD.ALIGN)]
+  const chosen = Object.fromEntries(
+    RECORDED.map(({ name, record: word, choices }) => [name, choices[read(words, at + RECORD[word])]]),
+  ) as Recorded
+  if (RECORDED.some(({ name }) => chosen[name] === undefined)) return undefined
+  const { algorithm } = chosen
   const units = read(words, at + RECORD.UNITS)
   const rate = { limit: read(words, at + RECORD.RATE_LIMIT), burst: read(words, at + RECORD.RATE_BURST) }
-  if (edge === undefined || algorithm === undefined || !isWindow(algorithm, buckets, windowMs))
-    return undefined
-  if (align === undefined || !Number.isFinite(offsetMs) || !areUnits(algorithm, units, buckets))
-    return undefined
+  if (!isWindow(algorithm, buckets, windowMs)) return undefined
+  if (!Number.isFinite(offsetMs) || !areUnits(algorithm, units, buckets)) return undefined
   if (!(rate.limit === 0 && rate.burst === 0) && !(isLimit(rate.limit) && isLimit(rate.burst)))
     return undefined
-  return { windowMs, buckets, edge, algorithm, units, align, offsetMs, ...(rate.limit > 0 && { rate }) }
+  return { windowMs, buckets, ...chosen, units, offsetMs, ...(rate.limit > 0 && { rate }) }
 }
 
+/** The options that a record has as an index. */
+type Recorded = Pick<CountedRule, (typeof RECORDED)[number]['name']>
+
 /** What an arena keeps of a rule beside its shape. */
-export const chosenOf = ({ edge, algorithm, align, rate }: Chosen): Chosen => ({
-  edge,
-  algorithm,
-  align,
-  rate,
-})
-type Chosen = Pick<RecordedRule, 'edge' | 'algorithm' | 'align' | 'rate'>
+export const chosenOf = (rule: Chosen): Chosen =>
+  Object.assign({ rate: rule.rate }, ...RECORDED.map(({ name }) => ({ [name]: rule[name] })))
+type Chosen = Recorded & Pick<CountedRule, 'rate'>
 
 /** Whether a rule's window is or was that of any record. */
 export function hasHadWindow(

@@ -1,8 +1,9 @@
 import type { LimiterRule } from '../api/call-options.js'
-import { ALGORITHM_ROWS, DEFAULT_ALGORITHM } from '../core/algorithms.js'
+import { ALGORITHM_ROWS } from '../core/algorithms.js'
 import { MillraceError } from '../core/errors.js'
 import type { Rule } from '../core/rule.js'
 import { invalidRule } from '../core/rule-algorithms.js'
+import { limiterRule } from '../core/rule-options.js'
 
 /** Above the number of the algorithm (`OnServer.code`): the flags of a rule. */
 export const ONE_FLAG = 16
@@ -74,20 +75,8 @@ function checksum(text: string): number {
 
 /** The rule as `limiter.rule` shows it. */
 export function shownRule({ rule, parts }: RemoteRule): LimiterRule {
-  const { name, limit, windowMs, edge, algorithm, align, rate, unit, units } = rule
-  const quantity = limit * (unit ?? 1)
-  return {
-    name,
-    limit: rate === undefined ? quantity : (quantity * rate.limit) / rate.burst,
-    windowMs: rate === undefined ? windowMs : (windowMs * rate.limit) / rate.burst,
-    granularityMs: align === 'none' ? windowMs / parts : parts,
-    edge,
-    ...(algorithm !== DEFAULT_ALGORITHM && { algorithm }),
-    ...(ALGORITHM_ROWS[algorithm].units === 'entries' && { maxLimit: units * (unit ?? 1) }),
-    ...(align !== 'none' && { align }),
-    ...(rate !== undefined && { burst: quantity }),
-    ...(unit !== undefined && { unit }),
-  }
+  const granularityMs = rule.align === 'none' ? rule.windowMs / parts : parts
+  return limiterRule({ ...rule, limit: rule.limit * (rule.unit ?? 1), granularityMs })
 }
 
 /** @throws MillraceError always: a change that only a new limiter can have */

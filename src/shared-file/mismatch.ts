@@ -1,9 +1,7 @@
-import { ALGORITHM_ROWS, sumsOf } from '../core/algorithms.js'
-import { formatDuration } from '../core/duration.js'
+import { sumsOf } from '../core/algorithms.js'
 import { MillraceError } from '../core/errors.js'
 import type { Rule, Rules } from '../core/rule.js'
-import type { Rate } from '../core/rule-algorithms.js'
-import { FLAGS } from '../core/rule-options.js'
+import { differences } from '../core/rule-options.js'
 import { type Arenas, type Seeds, seedsOf } from '../memory/arenas.js'
 import { HEADER, type OnFull, setsFor } from '../memory/layout.js'
 import type { Arena } from '../memory/records.js'
@@ -63,49 +61,15 @@ function compareSeeds(expected: Seeds, found: Seeds): Compared {
  * rule has had: `update` may have changed it since the options were written.
  */
 function compareRule(rule: Rule, arena: Arena, at: string): Compared[] {
-  const { shape, words, edge, algorithm, align, rate } = arena
-  const unit = unitIn(words)
-  const shown = (size: number | undefined) => (size === undefined ? 'none' : `${size}`)
-  const sums = sumsOf({ ...rule, buckets: shape.cellBuckets })
-  const hadWindow = hasHadWindow(words, rule)
-  const granule = (windowMs: number, buckets: number) => formatDuration(windowMs / buckets)
+  const { shape, words, edge, algorithm, align, rate, flags } = arena
+  const { windowMs, buckets } = hasHadWindow(words, rule) ? rule : shape
+  const own = { ...rule, sums: sumsOf({ ...rule, buckets: shape.cellBuckets }) }
+  const recorded = { edge, algorithm, align, rate, flags, windowMs, buckets, units: shape.units }
+  const found = { ...own, ...recorded, unit: unitIn(words), sums: shape.sums }
   return [
     [`${at}name`, quoted(rule.name), ruleNameIn(words), isRuleName(words, rule.name)],
-    [
-      `${at}window`,
-      formatDuration(rule.windowMs),
-      formatDuration(shape.windowMs),
-      hadWindow || rule.windowMs === shape.windowMs,
-    ],
-    [
-      `${at}granularity`,
-      granule(rule.windowMs, rule.buckets),
-      granule(shape.windowMs, shape.buckets),
-      hadWindow || rule.buckets === shape.buckets,
-    ],
-    [`${at}unit`, shown(rule.unit), shown(unit), rule.unit === unit],
-    [`${at}rangeSum`, sums, shape.sums, sums === shape.sums],
-    [`${at}algorithm`, rule.algorithm, algorithm, rule.algorithm === algorithm],
-    [`${at}edge`, rule.edge, edge, rule.edge === edge],
-    [`${at}align`, rule.align, align, rule.align === align],
-    [`${at}maxLimit`, ...mostInLog(rule, arena)],
-    [`${at}burst`, burstOf(rule.rate), burstOf(rate), burstOf(rule.rate) === burstOf(rate)],
-    ...FLAGS.map(([name, flag]): Compared => {
-      const [expected, found] = [(rule.flags & flag) !== 0, (arena.flags & flag) !== 0]
-      return [`${at}${name}`, `${expected}`, `${found}`, expected === found]
-    }),
+    ...differences(own, found).map(([name, ...texts]) => [`${at}${name}`, ...texts, false] as const),
   ]
-}
-
-/** The entries of a log. */
-function mostInLog(rule: Rule, { algorithm, shape }: Arena): [string, string, boolean] {
-  const isLog = rule.algorithm === algorithm && ALGORITHM_ROWS[algorithm].units === 'entries'
-  return [`${rule.units}`, `${shape.units}`, !isLog || rule.units === shape.units]
-}
-
-/** The part of the limit that a burst is. Limits need not match, but this part stays. */
-function burstOf(rate: Rate | undefined): string {
-  return rate === undefined ? 'the limit' : `${rate.burst} for a limit of ${rate.limit}`
 }
 
 /**

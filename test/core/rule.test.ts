@@ -20,6 +20,7 @@ test('a rule needs a limit and a window; the rest has defaults', () => {
     align: 'none',
     units: 0,
     offsetMs: 0,
+    flags: 0,
   })
 })
 
@@ -42,6 +43,7 @@ test('a rule may set every option', () => {
     align: 'none',
     units: 0,
     offsetMs: 0,
+    flags: 0,
   })
 })
 
