@@ -60,7 +60,7 @@ for (const [how, offMs] of [
   ['begins at 0', undefined],
   ['is an hour ahead', 60 * MINUTE],
   ['is half a second ahead', 500],
-  ['is half a second behind', -500],
+  ['is a minute behind', -MINUTE],
 ] as const) {
   test(`without the addon a thread whose process.hrtime() ${how} is refused`, async () => {
     const { code, option } = await inWorker(usedUp(), offMs, ['0'])

@@ -1,4 +1,4 @@
-// run: first, once, also-full
+// run: first, full
 import { attachLimiter, createLimiter, manualClock } from 'millrace'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'

@@ -1,4 +1,4 @@
-// run: also-full
+// run: full
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { assertRefused, countOf, example, withServers } from './program.js'

@@ -1,7 +1,6 @@
-// run: also-full
+// run: full
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { atFullSize } from '../size.js'
 import { assertRefused, countOf, example, withServers } from './program.js'
 
 const FIFTEEN_MINUTES_AND_A_GRANULE = 15 * 60 + 15
@@ -45,16 +44,15 @@ test('login.mjs lets the owner of an attacked account log in, but only on a know
     assertRefused(await login('alice', RIGHT, known), FIFTEEN_MINUTES_AND_A_GRANULE)
   }))
 
-atFullSize('login.mjs does not extend the wait of refused clients', () =>
+test('login.mjs does not extend the wait of refused clients', () =>
   trying(async (login) => {
     for (let i = 0; i < 5; i++) await login('alice', 'wrong')
     const wait = async () => Number((await login('alice', RIGHT)).headers.get('Retry-After'))
     const first = await wait()
     for (let i = 0; i < 10; i++) assert.ok((await wait()) <= first)
-  }),
-)
+  }))
 
-atFullSize('login.mjs limits an address that guesses at many accounts, without charging the accounts', () =>
+test('login.mjs limits an address that guesses at many accounts, without charging the accounts', () =>
   trying(async (login) => {
     const known = cookieOf(await login('alice', RIGHT))
     const responses: Response[] = []
@@ -62,8 +60,7 @@ atFullSize('login.mjs limits an address that guesses at many accounts, without c
     assert.equal([countOf(responses, 401), countOf(responses, 429)], [20, 5])
     assertRefused(await login('alice', RIGHT), 3_600 + 60)
     assert.is((await login('alice', RIGHT, known)).status, 200)
-  }),
-)
+  }))
 
 test('login.mjs rejects invalid requests', () =>
   trying(async () => {

@@ -1,3 +1,4 @@
+// run: full
 // Each app before and after its move to Millrace, which is one import: clients see the same.
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'

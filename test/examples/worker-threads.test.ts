@@ -1,3 +1,5 @@
+// run: full
+
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { assertRefused, countOf, example, withServers } from './program.js'

@@ -1,47 +1,26 @@
-// run: typescript, first, also-full, also-long
-// A few scenarios with one preemption. The full size runs a fifth of all, also with a death, and the small
-// ones with any number of preemptions; `npm run test:long` runs all. `npm run dev -- explore` allows more preemptions. Then
-// random schedules on full-size shapes.
+// run: typescript, first, full, also-long
+// A fifth of the scenarios with one preemption, also with a death, and the small ones with any number of preemptions;
+// `npm run test:long` runs all. `npm run dev -- explore` allows more preemptions. Then random schedules on full-size
+// shapes.
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { atFullSize, shareOf, sized } from '../size.js'
+import { shareOf } from '../size.js'
 import { playableCopy, SMALL_SIZES } from './copy.js'
 import { scenarios } from './scenarios/index.js'
 import { replay, Schedule, shrink } from './schedule.js'
 import { search } from './search.js'
 import { walk } from './walk.js'
 
-const SCHEDULES = sized({ quick: 50, full: 1_500 })
+const SCHEDULES = 1_500
 const SEED = 20261121
-const QUICK = [
-  'two admit on the last unit',
-  'three admit on the last unit',
-  'two insert one new key',
-  'refunds before and after',
-  'given back after refunds by key',
-  'two block two keys, and one block stays',
-  'a swept bucket whose lap comes round',
-  'a table that is full of live keys denies',
-  'block sums: two charge one bucket',
-  'block sums: idle for all laps',
-  'two rules: three admit on the last units',
-  'a group: reservations in opposite orders',
-  'a change beside a decision',
-  'a key is converted by two threads, to a window that is longer',
-  'a check by an older reading in a converted cell',
-  'a conversion beside a look',
-  'a conversion beside a look; fixed-window',
-  'a conversion beside a look; token-bucket',
-]
 
 const small = await playableCopy(SMALL_SIZES)
 const full = await playableCopy()
 
-for (const name of sized({ quick: QUICK, full: shareOf(Object.keys(scenarios)) })) {
+for (const name of shareOf(Object.keys(scenarios))) {
   const scenario = scenarios[name]!
   test(`nothing forbidden: ${name}`, () => {
-    const ofSmall = sized({ quick: 1, full: Number.POSITIVE_INFINITY })
-    const preemptions = scenario.deaths ? 0 : scenario.small ? ofSmall : 1
+    const preemptions = scenario.deaths ? 0 : scenario.small ? Number.POSITIVE_INFINITY : 1
     const { wrong, schedule, schedules, ends, cut } = search(small, scenario, { preemptions })
     assert.is(wrong, undefined, `by ${schedule && shrink(small, scenario, schedule, wrong!)}`)
     assert.is(cut, 0)
@@ -78,7 +57,7 @@ test('a replay ignores moves beyond the end of a thread, and finishes threads th
   assert.is(replay(small, scenario, Schedule.parse('')), undefined)
 })
 
-atFullSize('a higher bound on preemptions reaches more states', () => {
+test('a higher bound on preemptions reaches more states', () => {
   const scenario = scenarios['three admit on the last unit']!
   const states = [0, 1, 2, 3].map((preemptions) => search(small, scenario, { preemptions }).states)
   assert.equal(

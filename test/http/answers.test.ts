@@ -1,3 +1,5 @@
+// run: full
+
 /** What the frameworks differ in: handlers that answer in their own way, and requests without a server. */
 import { createServer } from 'node:http'
 import { createServer as createHttp2Server } from 'node:http2'

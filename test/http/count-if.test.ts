@@ -1,3 +1,4 @@
+// run: also-full
 // The option `countIf`, when its answer does not come.
 import { createLimiter, manualClock } from 'millrace'
 import { test } from 'uvu'

@@ -1,3 +1,5 @@
+// run: full
+
 import { testFramework } from './conformance.js'
 import { express4Driver, express5Driver } from './express-driver.js'
 

@@ -1,3 +1,4 @@
+// run: full
 // What Fastify's router refuses by itself runs no hook: the exported handler counts and refuses it.
 import Fastify, { type FastifyInstance, type FastifyServerOptions } from 'fastify'
 import { manualClock } from 'millrace'

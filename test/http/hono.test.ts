@@ -1,3 +1,5 @@
+// run: full
+
 import { testFramework } from './conformance.js'
 import { fetchDriver, honoDriver, honoHttp2Driver } from './hono-driver.js'
 

@@ -1,4 +1,4 @@
-// run: typescript
+// run: typescript, full
 import http from 'node:http'
 import http2 from 'node:http2'
 import { createRequire } from 'node:module'

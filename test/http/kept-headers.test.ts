@@ -1,3 +1,4 @@
+// run: full
 // Headers of a response that frameworks would drop: those of the limit at an error, and those of other
 // middleware at a refusal.
 import { Hono } from 'hono'

@@ -1,3 +1,5 @@
+// run: full
+
 import { testFramework } from './conformance.js'
 import { koaDriver, koaHttp2Driver } from './koa-driver.js'
 

@@ -1,3 +1,4 @@
+// run: full
 // The rules of a route hold for a limiter that is mounted under a prefix, and after a path was rewritten.
 import express from 'express'
 import express4 from 'express4'

@@ -1,3 +1,4 @@
+// run: full
 // Contexts that are not http, and connections that close.
 import { EventEmitter } from 'node:events'
 import { IncomingMessage } from 'node:http'

@@ -1,3 +1,4 @@
+// run: full
 // @Throttle and @SkipThrottle, on controllers and on handlers.
 import { Controller } from '@nestjs/common'
 import { SkipThrottle, Throttle, type ThrottleRules } from 'millrace/nest'

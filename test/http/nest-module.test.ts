@@ -1,3 +1,4 @@
+// run: full
 // forRoot, forRootAsync, several modules, middleware, and the end of an app.
 import { type DynamicModule, type INestApplication, type MiddlewareConsumer, UseGuards } from '@nestjs/common'
 import { createLimiter } from 'millrace'

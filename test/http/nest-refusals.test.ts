@@ -1,3 +1,4 @@
+// run: full
 // How refusals reach clients: by exceptions, filters, and the option handler.
 import {
   type ArgumentsHost,

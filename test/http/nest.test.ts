@@ -1,3 +1,5 @@
+// run: full
+
 import { testFramework } from './conformance.js'
 import { nestDriver, PLATFORMS } from './nest-driver.js'
 

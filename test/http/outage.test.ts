@@ -1,3 +1,4 @@
+// run: also-full
 // Limiters on Redis while it does not answer: what clients see, and who is told. Nothing listens on the port.
 import { Redis } from 'ioredis'
 import { createLimiter, type Decision, MillraceError, manualClock } from 'millrace'

@@ -1,3 +1,4 @@
+// run: also-full
 // One client that sends many requests before it reads, with the option `delay`: what waits when it has gone, and what
 // it is answered if it stays.
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'

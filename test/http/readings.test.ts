@@ -1,3 +1,4 @@
+// run: full
 // A path that routers may read differently counts under the rules of all its readings.
 import { createServer } from 'node:http'
 import express from 'express'

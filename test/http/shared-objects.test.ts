@@ -1,3 +1,4 @@
+// run: full
 // An application may hand one object to several clients: an error that it throws, or a response. Nothing of one
 // client's response may reach another by it.
 import { createServer } from 'node:http'

@@ -1,3 +1,4 @@
+// run: also-full
 // The options `delay` and `ban` with limiters whose counts are on Redis and on Memcached: what is blocked is refused.
 import { Redis } from 'ioredis'
 import { Memcache } from 'memcache'

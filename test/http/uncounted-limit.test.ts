@@ -1,3 +1,4 @@
+// run: also-full
 // Limits of a request that need no count: 0 refuses it, and Infinity passes it uncounted, in every framework.
 import { createLimiter } from 'millrace'
 import { memoryConfig } from 'millrace/config/memory'

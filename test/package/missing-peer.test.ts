@@ -1,3 +1,4 @@
+// run: full
 // A project that has installed the package and nothing else: each of its subpaths loads, or names what is missing.
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

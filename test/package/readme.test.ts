@@ -1,3 +1,4 @@
+// run: full
 // Every js block of the README, the tutorial and the how-to pages is a program that runs as it stands, with
 // the built package.
 import { spawnSync } from 'node:child_process'

@@ -1,3 +1,4 @@
+// run: full
 // What docs/tutorial.md says that its reader sees.
 import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

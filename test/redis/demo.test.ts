@@ -1,5 +1,5 @@
-// run: also-full, also-long
-// The demo `npm run demo:redis`: how it judges, what it prints, and at full size a short run of it.
+// run: full, also-long
+// The demo `npm run demo:redis`: how it judges, what it prints, and a short run of it.
 import { spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { stripVTControlCharacters } from 'node:util'
@@ -11,7 +11,6 @@ import { judge, type ProcessLog, type RunKind, type RunLog } from '../../demo/re
 import { report } from '../../demo/redis/report.js'
 import { admittedAt } from '../../demo/redis/server-time.js'
 import fc from '../fast-check.js'
-import { size } from '../size.js'
 import { redisTest } from './skip.js'
 
 const MAIN = fileURLToPath(new URL('../../demo/redis/main.js', import.meta.url))
@@ -129,44 +128,42 @@ for (const [option, value, expected] of [
   })
 }
 
-if (size === 'full') {
-  redisTest('four processes hold the limit under load, in an outage, and after it', () => {
-    const { status, stdout, stderr } = ran(['--seconds', '5', '--limit', '100', '--json'])
-    assert.equal([status, stderr], [0, ''])
-    const { runs, held }: DemoResult = JSON.parse(stdout)
-    assert.is(held, true)
-    const [answering, closed, local] = runs as [
-      DemoResult['runs'][0],
-      DemoResult['runs'][0],
-      DemoResult['runs'][0],
-    ]
-    assert.equal([answering.promised, closed.promised, local.promised], [100, 100, 199])
-    for (const { mostInAnyWindow, promised, processes } of runs) {
-      assert.ok(mostInAnyWindow <= promised && mostInAnyWindow > 0, `${mostInAnyWindow} of ${promised}`)
-      assert.is(processes.length, 4)
-      for (const { requests, byRedis, byShare, overLimit, withoutAnswer } of processes) {
-        assert.ok(requests > 0)
-        assert.is(byRedis + byShare + overLimit + withoutAnswer, requests)
-      }
+redisTest('four processes hold the limit under load, in an outage, and after it', () => {
+  const { status, stdout, stderr } = ran(['--seconds', '5', '--limit', '100', '--json'])
+  assert.equal([status, stderr], [0, ''])
+  const { runs, held }: DemoResult = JSON.parse(stdout)
+  assert.is(held, true)
+  const [answering, closed, local] = runs as [
+    DemoResult['runs'][0],
+    DemoResult['runs'][0],
+    DemoResult['runs'][0],
+  ]
+  assert.equal([answering.promised, closed.promised, local.promised], [100, 100, 199])
+  for (const { mostInAnyWindow, promised, processes } of runs) {
+    assert.ok(mostInAnyWindow <= promised && mostInAnyWindow > 0, `${mostInAnyWindow} of ${promised}`)
+    assert.is(processes.length, 4)
+    for (const { requests, byRedis, byShare, overLimit, withoutAnswer } of processes) {
+      assert.ok(requests > 0)
+      assert.is(byRedis + byShare + overLimit + withoutAnswer, requests)
     }
-    for (const { processes } of [closed, local]) {
-      const sum = (value: (process: (typeof processes)[0]) => number) =>
-        processes.reduce((all, each) => all + value(each), 0)
-      assert.ok(sum(({ byRedis }) => byRedis) > 0)
-      assert.ok(processes.every(({ backAfterMs }) => backAfterMs! > 0))
-      if (processes === closed.processes) assert.ok(sum(({ withoutAnswer }) => withoutAnswer) > 0)
-      else assert.ok(processes.every(({ mostByShare }) => mostByShare <= 25))
-    }
-    assert.ok(local.processes.reduce((all, { byShare }) => all + byShare, 0) > 0)
-  })
+  }
+  for (const { processes } of [closed, local]) {
+    const sum = (value: (process: (typeof processes)[0]) => number) =>
+      processes.reduce((all, each) => all + value(each), 0)
+    assert.ok(sum(({ byRedis }) => byRedis) > 0)
+    assert.ok(processes.every(({ backAfterMs }) => backAfterMs! > 0))
+    if (processes === closed.processes) assert.ok(sum(({ withoutAnswer }) => withoutAnswer) > 0)
+    else assert.ok(processes.every(({ mostByShare }) => mostByShare <= 25))
+  }
+  assert.ok(local.processes.reduce((all, { byShare }) => all + byShare, 0) > 0)
+})
 
-  redisTest('the output in a file has no colour', () => {
-    const { FORCE_COLOR: _, ...env } = process.env
-    const { status, stdout } = ran(['--seconds', '4', '--requests-per-second', '400'], env)
-    assert.is(status, 0)
-    assert.is(stdout, stripVTControlCharacters(stdout))
-    assert.is(stdout.match(/^Held: /gm)?.length, 3)
-  })
-}
+redisTest('the output in a file has no colour', () => {
+  const { FORCE_COLOR: _, ...env } = process.env
+  const { status, stdout } = ran(['--seconds', '4', '--requests-per-second', '400'], env)
+  assert.is(status, 0)
+  assert.is(stdout, stripVTControlCharacters(stdout))
+  assert.is(stdout.match(/^Held: /gm)?.length, 3)
+})
 
 test.run()

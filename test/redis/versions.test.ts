@@ -1,3 +1,4 @@
+// run: full
 // A limiter by each version of the client libraries that the peer ranges admit at their ends.
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'

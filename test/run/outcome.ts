@@ -12,7 +12,10 @@ export function namesOf({ files }: Run): string {
 
 /** The names of the files of a run whose tests failed or did not end; all of them if the failure is outside of tests. */
 export function failedIn({ run: { files }, problems, ended: { output } }: Outcome): string[] {
-  const isWhole = ({ path }: TestFile) => !sectionOf(path, output).includes('✘')
+  const isWhole = ({ path }: TestFile) => {
+    const [passed, total] = countsOf(path, output)
+    return total > 0 && passed === total
+  }
   const failed = files.length === 1 || problems.length > 0 ? files : files.filter((file) => !isWhole(file))
   return failed.map(({ name }) => name)
 }
@@ -33,9 +36,12 @@ export interface Outcome {
 /** The end of uvu's last lines. */
 export const SUMMARY = /\n {2}Total: .*\n.*Passed: .*\n.*Skipped: .*\n.*Duration: .*\s*$/
 
-/** What `together.ts` prints of a file up to its failures. */
-const sectionOf = (path: string, output: string) =>
-  output.split(`${path}\n`)[1]?.split(/\n\n|\.test\.js\n/)[0] ?? ''
+/** Of a file of `together.ts`: the numbers of passed tests and of all. */
+function countsOf(path: string, output: string): [passed: number, total: number] {
+  const [, own = ''] = output.split(`${path}\n`)
+  const [, passed = 0, total = 0] = / {2}\((\d+) \/ (\d+)\)/.exec(own.split('.test.js\n')[0]!) ?? []
+  return [Number(passed), Number(total)]
+}
 
 /** Reads the counts from uvu's last lines. */
 export function outcomeOf(run: Run, ended: Ended): Outcome {
@@ -50,8 +56,8 @@ export function outcomeOf(run: Run, ended: Ended): Outcome {
   else if (total + skipped === 0) problems.push('has no tests')
   else if (run.files.length > 1)
     for (const { name, path } of run.files) {
-      const counts = / (\d+)\)/.exec(sectionOf(path, output))?.[1] ?? '0'
-      if (counts === '0' && skipped === 0) problems.push(`has no tests in ${name}`)
+      const [, own] = countsOf(path, output)
+      if (own === 0 && skipped === 0) problems.push(`has no tests in ${name}`)
     }
   if (left.length > 0) problems.push(`left processes running, which were killed: ${left.join('; ')}`)
   const notes = [...output.matchAll(/(?:note: (?=\S)|(?=not run: ))(.*)/g)].map(([, note]) => note!.trimEnd())

@@ -1,4 +1,4 @@
-// run: also-full
+// run: full
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Server } from 'node:net'
@@ -22,8 +22,7 @@ const SETTINGS = [
   [1, 'inline'],
   [1, 'pool'],
 ] as const
-const isQuick = (process.env.MILLRACE_TESTS ?? 'quick') === 'quick'
-for (const [threads, engine] of isQuick ? SETTINGS.slice(0, 2) : SETTINGS) {
+for (const [threads, engine] of SETTINGS) {
   test(`under real load on ${threads} threads, ${engine}: no client exceeds the limit, no polite client is refused`, async () => {
     const { code, out, err } = await ran(
       ['demo', '--seconds', '1', '--clients', '12', '--limit', '10', '--window', '500ms', '--json'].concat(
