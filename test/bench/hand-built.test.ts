@@ -33,7 +33,8 @@ test('at once, the limit is admitted; after a death before EXPIRE, nothing is fo
 test('bursts and random traffic: Millrace admits the limit at most', async () => {
   await withRedis(async ({ port }) => {
     const at = [RECIPES.Millrace!, port] as const
-    assert.is(await bursts(at, BOUND), BOUND.limit)
+    const fullest = await bursts(at, BOUND)
+    assert.ok(fullest > 0 && fullest <= BOUND.limit, `${fullest}`)
     const most = await poisson(at, BOUND, 2, 400)
     assert.ok(most > 0 && most <= BOUND.limit, `${most}`)
     const { perSecond, tries } = await speed(at, 2, 20)

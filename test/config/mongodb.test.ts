@@ -22,7 +22,7 @@ for (const { name, url } of servers) {
       database,
       client,
       policies,
-      open: () => mongoConfig({ url, database, deadline: '10s' }),
+      open: () => mongoConfig({ url, database, deadline: '1m' }),
       plant: async (key: string, text: string) => {
         await policies.deleteOne({ _id: key })
         await policies.insertOne({ _id: key, ...JSON.parse(text) })
@@ -92,7 +92,7 @@ for (const { name, url } of servers) {
 
   on('a watch names the keys, once for one that is written by another store', async () => {
     const { database, open, remove } = place()
-    const [store, other] = [mongoConfig({ url, database, deadline: '10s' }), open()]
+    const [store, other] = [mongoConfig({ url, database, deadline: '1m' }), open()]
     await other.put('before', MINUTE)
     const changes: ConfigChange[] = []
     store.watch((change) => void changes.push(change))

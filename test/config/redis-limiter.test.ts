@@ -48,7 +48,7 @@ redisTest('two nodes go by the policies of one store, and a change holds for bot
     createRedisLimiter({
       client,
       prefix: 'plans',
-      deadline: '5s',
+      deadline: '1m',
       config,
       default: { limit: 2, window: '1m' },
     })
@@ -75,7 +75,7 @@ redisTest('concurrent calls go by their own limits, however many plans they need
   const limiter = createRedisLimiter({
     client,
     prefix: 'many',
-    deadline: '5s',
+    deadline: '1m',
     config: memoryConfig(policies),
     configCache: { maxKeys: 5 },
     default: { limit: 2, window: '1m' },
@@ -117,7 +117,7 @@ memcachedTest('a limiter on Memcached takes its rules from a store, too', async 
   const limiter = createMemcachedLimiter({
     client: cached,
     prefix: 'plans',
-    deadline: '5s',
+    deadline: '1m',
     config,
     default: { limit: 2, window: '1h' },
   })

@@ -157,7 +157,7 @@ redisTest.after(() => redis.stop())
 redisTest('two nodes on Redis that learn of a change at once charge for it once', async () => {
   const config = memoryConfig()
   const client = new Redis(redis.port, '127.0.0.1')
-  const make = () => createRedisLimiter({ client, prefix: 'moves', deadline: '5s', config, default: HOUR })
+  const make = () => createRedisLimiter({ client, prefix: 'moves', deadline: '1m', config, default: HOUR })
   const limiters = [make(), make()]
   await toAndFro(limiters, config)
   for (const limiter of limiters) await limiter.close()
@@ -167,7 +167,7 @@ redisTest('two nodes on Redis that learn of a change at once charge for it once'
 redisTest('a longer window on Redis counts what the shorter one did when that is gone', async () => {
   const config = memoryConfig({ a: SHORT })
   const client = new Redis(redis.port, '127.0.0.1')
-  const limiter = createRedisLimiter({ client, prefix: 'gone', deadline: '5s', config, default: HOUR })
+  const limiter = createRedisLimiter({ client, prefix: 'gone', deadline: '1m', config, default: HOUR })
   await limiter.check('a', 10)
   const before = await client.keys('*gone*')
   assert.is(before.length, 1)
@@ -188,7 +188,7 @@ memcachedTest('two nodes on Memcached that learn of a change at once charge for 
   const config = memoryConfig()
   const client = new Memcache(`127.0.0.1:${memcached.port}`)
   const make = () =>
-    createMemcachedLimiter({ client, prefix: 'moves', deadline: '5s', config, default: HOUR })
+    createMemcachedLimiter({ client, prefix: 'moves', deadline: '1m', config, default: HOUR })
   const limiters = [make(), make()]
   await toAndFro(limiters, config)
   for (const limiter of limiters) await limiter.close()

@@ -176,7 +176,7 @@ test("a pool: items of the key's policy", () =>
 redisTest("Redis: items of the key's policy", async () => {
   const server = await startRedis()
   const client = new Redis(server.port, '127.0.0.1', { lazyConnect: true })
-  const make: Make = (options) => createRedisLimiter({ client, prefix: 'http', deadline: '5s', ...options })
+  const make: Make = (options) => createRedisLimiter({ client, prefix: 'http', deadline: '1m', ...options })
   try {
     await showsPolicies(make, 'draft-11', STRUCTURED)
     await client.flushall()

@@ -186,7 +186,7 @@ redisTest('a refusal that needs no count is charged at no shard, also while keys
     client: new Redis(port, '127.0.0.1', { lazyConnect: true }),
   }))
   const limiter = createRedisLimiter({
-    ...{ prefix: 'test', ...COUNTED, countRefused: true },
+    ...{ prefix: 'test', ...COUNTED, countRefused: true, deadline: '1m' },
     ...{ shards, previousShards: shards.slice(0, 1), changeWithin: '1h' },
   })
   try {

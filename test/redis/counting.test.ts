@@ -160,7 +160,14 @@ test('a counter does not count what it refuses', () =>
 
 test('a log has the time of each charge in microseconds of the server', async () => {
   await client.flushall()
-  const limiter = createRedisLimiter({ client, prefix: 'test', limit: 50, window: '1m', ...LOG })
+  const limiter = createRedisLimiter({
+    client,
+    prefix: 'test',
+    limit: 50,
+    window: '1m',
+    deadline: '1m',
+    ...LOG,
+  })
   try {
     await limiter.ready()
     const microseconds = async () => {

@@ -27,7 +27,7 @@ const limiterOn = () =>
     prefix: PREFIX,
     limit: 1_000,
     window: '1h',
-    deadline: '5s',
+    deadline: '1m',
   })
 
 async function use(act: (limiter: RedisLimiter) => Promise<void>): Promise<void> {

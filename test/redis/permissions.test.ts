@@ -41,7 +41,12 @@ async function withRights(
   const server = await startRedis()
   await sendOnce(server.port, 'ACL', 'SETUSER', 'limits', 'on', '>secret', '~mr:1:api:*', ...rights)
   const client = new Redis(server.port, HOST, { lazyConnect: true, username: 'limits', password: 'secret' })
-  const limiter = createRedisLimiter({ client, prefix: 'api', ...options } as unknown as RedisLimiterOptions)
+  const limiter = createRedisLimiter({
+    client,
+    prefix: 'api',
+    deadline: '1m',
+    ...options,
+  } as unknown as RedisLimiterOptions)
   try {
     await isReady(limiter.ready())
     await use(limiter)
@@ -116,7 +121,7 @@ for (const [name, options, read] of [
       assert.equal([code, value], ['ERR_MILLRACE_OUTAGE', 'NOPERM'])
       assert.match(message, REFUSED)
     }
-    await withRights(rights, options, fails, isRefused)
+    await withRights(rights, { ...options, deadline: '50ms' }, fails, isRefused)
   })
 }
 

@@ -191,7 +191,7 @@ async function assertMended(
   options: Partial<RedisLimiterOptions>,
 ): Promise<void> {
   const server = await startRedis({ args: ['--maxmemory-policy', policy] })
-  const limiter = limiterOf(CLIENTS[library](server.port), { onOutage: 'open', ...options })
+  const limiter = limiterOf(CLIENTS[library](server.port), { onOutage: 'open', deadline: '1m', ...options })
   try {
     for (const act of [() => limiter.ready(), () => limiter.check('key'), () => limiter.clearAll()]) {
       const error = await errorOf(act())
@@ -217,7 +217,7 @@ for (const [kind, options] of [
 ] as const) {
   test(`${kind}: a server without memory still gives back and forgets, and says why it takes no more`, async () => {
     const server = await startRedis({ args: ['--maxmemory-policy', 'noeviction'] })
-    const limiter = limiterOf(CLIENTS.ioredis(server.port), { limit: 100, ...options })
+    const limiter = limiterOf(CLIENTS.ioredis(server.port), { limit: 100, deadline: '1m', ...options })
     try {
       const decisions = []
       for (const key of ['a', 'b', 'c', 'd']) decisions.push(await limiter.check(key, 50))
@@ -247,7 +247,7 @@ for (const [kind, options] of [
 
 test('a transaction gives back nothing while the memory of the server is full, and says why', async () => {
   const server = await startRedis({ args: ['--maxmemory-policy', 'noeviction'] })
-  const options = { algorithm: 'sliding-log', optimistic: true, limit: 100 } as const
+  const options = { algorithm: 'sliding-log', optimistic: true, limit: 100, deadline: '1m' } as const
   const limiter = limiterOf(CLIENTS.ioredis(server.port), options)
   try {
     const decision = await limiter.check('a', 50)

@@ -42,7 +42,7 @@ test('a Cluster: keys of all nodes, a slot that moves, and the death of a primar
   try {
     await leavingNothing(async () => {
       const ports = cluster.nodes.map(({ port }) => port)
-      const limiters = limitersOf((clients) => clients.cluster(ports), { deadline: '5s' })
+      const limiters = limitersOf((clients) => clients.cluster(ports), { deadline: '1m' })
       try {
         await Promise.all(limiters.map((limiter) => limiter.ready()))
         const keys = await keysWhere(() => true, 30)
