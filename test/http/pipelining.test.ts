@@ -22,20 +22,30 @@ const MANY = 40_000
 /** Makes requests longer, so that Node.js reads fewer at once. */
 const PAD = `X-Pad: ${'x'.repeat(200)}\r\n`
 
+/** How long a client may go on sending when all its responses have been sent. */
+const LINGER_MS = 5_000
+
 /** The timers of an hour that run, by what they call. */
 const hours = new Map<unknown, () => void>()
+/** The same of timers as long as a client may go on. */
+const lingers = new Map<unknown, () => void>()
+const held: ReadonlyMap<number, Map<unknown, () => void>> = new Map([
+  [HOUR_MS, hours],
+  [LINGER_MS, lingers],
+])
 
-/** Holds timers of an hour, to be called by hand. */
+/** Holds these timers, to be called by hand. */
 async function withHours(use: () => Promise<void>): Promise<void> {
   const { setTimeout, clearTimeout } = globalThis
   const patched = (call: () => void, ms = 0, ...rest: []) => {
-    const timer = setTimeout(call, ms, ...rest)
-    if (ms === HOUR_MS) hours.set(timer, call)
+    const timer = setTimeout(held.has(ms) ? () => {} : call, ms, ...rest)
+    held.get(ms)?.set(timer, call)
     return timer
   }
   globalThis.setTimeout = Object.assign(patched, setTimeout) as unknown as typeof setTimeout
   globalThis.clearTimeout = (timer) => {
     hours.delete(timer)
+    lingers.delete(timer)
     clearTimeout(timer)
   }
   try {
@@ -43,17 +53,18 @@ async function withHours(use: () => Promise<void>): Promise<void> {
   } finally {
     Object.assign(globalThis, { setTimeout, clearTimeout })
     hours.clear()
+    lingers.clear()
   }
 }
 
 /** Connects to a server of this process. Both ends. */
-async function connected(url: string): Promise<[client: Socket, server: Socket]> {
+async function connected(url: string, options = {}): Promise<[client: Socket, server: Socket]> {
   let server: Socket | undefined
   const see = (message: unknown): void => {
     server = (message as { socket: Socket }).socket
   }
   subscribe('net.server.socket', see)
-  const client = connect(Number(new URL(url).port), '127.0.0.1')
+  const client = connect({ port: Number(new URL(url).port), host: '127.0.0.1', ...options })
   await once(client, 'connect')
   await until(() => server !== undefined, 'the connection')
   unsubscribe('net.server.socket', see)
@@ -105,19 +116,20 @@ const HANG_UPS: readonly ((client: Socket) => unknown)[] = [
 async function flooded(
   driver: FrameworkDriver,
   { flood, isRead, options }: Omit<(typeof FLOODS)[number], 'name'>,
-  use: (client: Socket, handled: () => number) => Promise<void>,
+  use: (client: Socket, handled: () => number, server: Socket) => Promise<void>,
+  clientOptions = {},
 ): Promise<void> {
   let handled = 0
   const counting = { limit: MANY, window: '1m', key: () => `${handled++}`, routes: { '/status/*': false } }
   const limiting = { window: '1m', key: () => 'all', delay, ...options(driver) }
   const served = await driver.serve(limiting as AnyOptions, counting as AnyOptions)
-  const [client, server] = await connected(served.url)
+  const [client, server] = await connected(served.url, clientOptions)
   try {
     const paused = isRead ? undefined : once(server, 'pause')
     client.write(flood)
     await paused
     await until(() => hours.size >= (isRead ? 50 : 1), 'requests that wait')
-    await use(client, () => handled)
+    await use(client, () => handled, server)
   } finally {
     client.destroy()
     await served.close()
@@ -182,6 +194,44 @@ test('a request that begins to wait when Node.js has already stopped reading', (
       client.destroy()
       await until(() => hours.size === 0, 'the end of all timers')
     })
+  }))
+
+/** A client that does not end its side when the server has ended its own. */
+const staying = (use: (client: Socket, server: Socket) => Promise<void>) =>
+  withHours(() =>
+    flooded(
+      nodeDriver,
+      FLOODS.find(({ isRead }) => !isRead)!,
+      async (client, _, server) => {
+        client.on('error', () => {}) // the reset that it may get
+        client.resume()
+        release()
+        await once(client, 'end')
+        assert.is(lingers.size, 1)
+        assert.not(server.destroyed)
+        await use(client, server)
+      },
+      { allowHalfOpen: true },
+    ),
+  )
+
+test('a client that goes on sending after its last answer is read for a time, and then disconnected', () =>
+  staying(async (client, server) => {
+    const { bytesRead } = server
+    client.write(request('/').repeat(1_000))
+    await until(() => server.bytesRead > bytesRead, 'what it goes on sending')
+    assert.not(server.destroyed)
+    const closed = once(server, 'close')
+    for (const call of lingers.values()) call()
+    await closed
+    assert.is(lingers.size, 0)
+  }))
+
+test('a client that then ends leaves no timer', () =>
+  staying(async (client, server) => {
+    client.end()
+    await until(() => lingers.size === 0, 'the end of the timer')
+    assert.ok(server.destroyed)
   }))
 
 /** Serves by node:http: /big is not limited, POST / answers the length of the body. Connects a client. */

@@ -10,6 +10,7 @@ import { fileURLToPath } from 'node:url'
 import { Worker } from 'node:worker_threads'
 import * as imported from 'millrace'
 import { monotonicClock } from 'millrace/internal'
+import { delaysAreBounded, servers } from './delays.mjs'
 
 const { createLimiter, manualClock } = imported
 const { command, others, closesPools } = JSON.parse(process.env.RUNTIMES)
@@ -129,6 +130,9 @@ const parts = {
     } finally {
       rmSync(folder, { recursive: true })
     }
+  },
+  async 'requests that wait, of which too many are refused, and dropped if the client hangs up'() {
+    for (const start of Object.values(servers)) await delaysAreBounded(start)
   },
   async pool() {
     const pool = createLimiter({ limit: 1, window: '1m', engine: 'pool', pool: { maxThreads: 1 } })
