@@ -104,7 +104,8 @@ export interface AlgorithmRow {
   counting(chosen: Chosen): Counting
   /** The same rule in another window. @throws MillraceError `ERR_MILLRACE_INVALID_RULE` */
   inWindow(windowMs: number, present: PresentWindow, granularity: Duration | undefined): CountedWindow
-  readonly server: OnServer
+  /** Undefined: it can't count on a server. */
+  readonly server?: OnServer
 }
 
 const plain = ({ limit, windowMs }: Chosen) =>
@@ -230,6 +231,9 @@ export const ALGORITHM_ROWS: Readonly<Record<AlgorithmName, AlgorithmRow>> = {
 }
 
 const NAMES = Object.keys(ALGORITHM_ROWS) as AlgorithmName[]
+
+/** Of an algorithm that counts on a server. */
+export const serverOf = (algorithm: AlgorithmName): OnServer => ALGORITHM_ROWS[algorithm].server!
 
 /** The names in the order of their numbers. */
 export const ALGORITHMS: readonly AlgorithmName[] = [...NAMES].sort(

@@ -7,7 +7,7 @@ import type { RemoteRule } from '../remote/remote-rule.js'
 /** The names of the algorithms that have a script of their own. */
 export const scriptedNames = (between: string): string =>
   (Object.keys(ALGORITHM_ROWS) as AlgorithmName[])
-    .filter((algorithm) => kindOf({ algorithm }) !== 'packed')
+    .filter((algorithm) => ALGORITHM_ROWS[algorithm].server && kindOf({ algorithm }) !== 'packed')
     .map((name) => `'${name}'`)
     .join(between)
 

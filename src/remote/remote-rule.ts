@@ -1,5 +1,5 @@
 import type { LimiterRule } from '../api/call-options.js'
-import { ALGORITHM_ROWS } from '../core/algorithms.js'
+import { ALGORITHM_ROWS, serverOf } from '../core/algorithms.js'
 import { MillraceError } from '../core/errors.js'
 import type { Rule } from '../core/rule.js'
 import { invalidRule } from '../core/rule-algorithms.js'
@@ -36,7 +36,8 @@ export function checkRemoteRule(rule: Rule, path = '', on = 'Redis'): RemoteRule
   if (edge === 'smooth') throw invalidRule(`${path}edge`, edge, `'strict' on ${on}`)
   const wholeMs = wholeWindowMs(rule, path, on)
   if (windowMs > LONGEST_WINDOW_MS) throw invalidRule(`${path}window`, windowMs, `at most 366 days on ${on}`)
-  const { options, server } = ALGORITHM_ROWS[algorithm]
+  const { options } = ALGORITHM_ROWS[algorithm]
+  const server = serverOf(algorithm)
   if (options.includes('granularity') && buckets > MOST_GRANULES) {
     const expected = `at least ${windowMs / MOST_GRANULES} ms: ${MOST_GRANULES} granules on ${on}`
     throw invalidRule(`${path}granularity`, windowMs / buckets, expected)

@@ -1,4 +1,4 @@
-import { ALGORITHM_ROWS } from '../../core/algorithms.js'
+import { ALGORITHM_ROWS, serverOf } from '../../core/algorithms.js'
 import type { RemoteRule } from '../../remote/remote-rule.js'
 import type { RemoteStore } from '../../remote/remote-store.js'
 import { possiblyCharged, type Shard, storeOf } from './shard.js'
@@ -39,8 +39,8 @@ export async function refundInTurn(
 }
 
 function withoutGranule({ rule, parts }: RemoteRule): number {
-  const { isDated, server } = ALGORITHM_ROWS[rule.algorithm]
-  return Math.floor(rule.windowMs - (isDated ? server.granuleMs(rule.windowMs, parts) : 0))
+  const { isDated } = ALGORITHM_ROWS[rule.algorithm]
+  return Math.floor(rule.windowMs - (isDated ? serverOf(rule.algorithm).granuleMs(rule.windowMs, parts) : 0))
 }
 
 const usedAt = (

@@ -1,5 +1,5 @@
 import { closedError } from '../../api/checks.js'
-import { ALGORITHM_ROWS } from '../../core/algorithms.js'
+import { serverOf } from '../../core/algorithms.js'
 import { MillraceError } from '../../core/errors.js'
 import type { CallLimit } from '../../engines/engine.js'
 import { Deadlines } from '../../remote/deadlines.js'
@@ -280,7 +280,7 @@ export class ShardedStore implements RemoteStore {
 
 /** How long a unit counts; in a window that its first hit begins, by the granule of that. */
 function countingMs({ rule: { algorithm, align, windowMs }, parts }: RemoteRule): number {
-  return ALGORITHM_ROWS[algorithm].server.longestMs(windowMs, parts) + (align === 'none' ? 0 : parts)
+  return serverOf(algorithm).longestMs(windowMs, parts) + (align === 'none' ? 0 : parts)
 }
 
 /** For each rule, the most of what the shards have answered. */

@@ -1,4 +1,4 @@
-import { ALGORITHM_ROWS } from '../../core/algorithms.js'
+import { ALGORITHM_ROWS, serverOf } from '../../core/algorithms.js'
 import type { RemoteRule } from '../remote-rule.js'
 import { BIRTH_RANGE_MS } from '../reply-codes.js'
 
@@ -128,7 +128,7 @@ export class WindowCharges extends OwnCharges {
   constructor(birth: number, { rule, windowMs, parts }: RemoteRule) {
     super(birth)
     this.#windowMs = windowMs
-    const { server } = ALGORITHM_ROWS[rule.algorithm]
+    const server = serverOf(rule.algorithm)
     this.#granuleMs = server.granuleMs(windowMs, parts)
     this.longestMs = server.longestMs(windowMs, parts)
   }
