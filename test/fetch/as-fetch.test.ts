@@ -1,3 +1,4 @@
+// run: also-full
 // limitedFetch against fetch itself: the same calls, and what a server gets and the caller sees of each. With every
 // form of the arguments, on its own and over each kind of redirect, to the same origin and to another.
 import { createHash } from 'node:crypto'
@@ -13,6 +14,7 @@ import {
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { settled, until } from '../limiter/support.js'
+import { sized } from '../size.js'
 import { withServer } from './support.js'
 
 type Fetch = typeof fetch
@@ -160,14 +162,17 @@ const INPUTS: Readonly<Record<string, (url: string, init: Init | null) => Parame
 }
 
 /** Where a call goes: OTHER is the same server by another name. */
-const PATHS = [
-  '/end',
-  '/301?to=/end',
-  '/303?to=/end',
-  '/307?to=/end%23part',
-  '/308?to=OTHER/end',
-  '/302?to=OTHER/307?to=/end',
-]
+const PATHS = sized({
+  quick: ['/end', '/302?to=OTHER/307?to=/end'],
+  full: [
+    '/end',
+    '/301?to=/end',
+    '/303?to=/end',
+    '/307?to=/end%23part',
+    '/308?to=OTHER/end',
+    '/302?to=OTHER/307?to=/end',
+  ],
+})
 
 async function withLog(use: (url: string, log: string[]) => Promise<void>): Promise<void> {
   const log: string[] = []
