@@ -20,9 +20,10 @@ export const atFullSize = (name: string, act: () => Promise<void> | void): void 
   if (size === 'full') test(name, act)
 }
 
-const SHARE = 5
-
-/** Every fifth entry of the list, beginning with the first: the same for each commit. In `npm run test:long`, all of it. */
-export function shareOf<T>(all: readonly T[]): readonly T[] {
-  return isLong ? all : all.filter((_, i) => i % SHARE === 0)
+/**
+ * Every fifth entry of the list, or every `nth`, beginning with the first: the same for each commit. In
+ * `npm run test:long`, all of it.
+ */
+export function shareOf<T>(all: readonly T[], nth = 5): readonly T[] {
+  return isLong ? all : all.filter((_, i) => i % nth === 0)
 }

@@ -1,11 +1,11 @@
 // Runs a whole test file against a copy of the package with a deliberate mistake.
-import { spawn } from 'node:child_process'
 import { cp, mkdtemp, rm, symlink } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { writeCommonJS } from '../commonjs.js'
 import { applyEdits, type Edit } from '../explore/copy.js'
+import { runGroup } from '../run/process.js'
 
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url))
 
@@ -43,16 +43,9 @@ const LONGEST_MS = 60_000
 /** A mistake may keep a claim from ever coming true: it fails sooner here, and in fewer variants. */
 const SOONER = { MILLRACE_TEST_WAIT_MS: '8000', MILLRACE_TESTS: 'quick' }
 
-function exitCode(file: string): Promise<number | null> {
+/** Runs a file in a process group of its own: what it has started ends with it. */
+async function exitCode(file: string): Promise<number | undefined> {
   const env = file.includes('conformance') ? { ...process.env, ...SOONER } : process.env
-  return new Promise((resolve, reject) => {
-    const child = spawn(process.execPath, [file], {
-      stdio: 'ignore',
-      env,
-      timeout: LONGEST_MS,
-      killSignal: 'SIGKILL',
-    })
-    child.on('error', reject)
-    child.on('close', (code, signal) => resolve(signal === 'SIGKILL' ? HAS_FAILED : code))
-  })
+  const { code, isTimedOut } = await runGroup([process.execPath, file], env, LONGEST_MS)
+  return isTimedOut ? HAS_FAILED : code
 }
