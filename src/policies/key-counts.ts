@@ -1,6 +1,6 @@
 // What the members of a configured limiter count of a key: see `carry-over.ts`.
 import type { AsyncLimiter } from '../api/async-limiter.js'
-import type { AlgorithmName } from '../core/algorithms.js'
+import { ALGORITHM_ROWS, DEFAULT_ALGORITHM } from '../core/algorithms.js'
 import type { RuleEngine } from '../engines/inline/rule-engine.js'
 import { presentShape } from '../limiters/shown-rules.js'
 import { HASH } from '../memory/layout.js'
@@ -17,9 +17,6 @@ export interface KeyHalves {
   readonly lo: number
   readonly hi: number
 }
-
-/** Those that know how many units count, and not when each was charged. */
-const UNDATED: readonly AlgorithmName[] = ['fixed-window', 'token-bucket', 'leaky-bucket']
 
 /** So many granules of a window on a server are told apart. */
 const MOST_GRANULES = 60
@@ -43,7 +40,7 @@ export class KeyCountsInMemory implements KeyCounts {
     this.rules = ruleEngines.map((engine) => {
       const { windowMs, buckets } = presentShape(engine)
       const { words, algorithm } = engine.arena
-      return { windowMs, unit: unitIn(words), granules: UNDATED.includes(algorithm) ? 0 : buckets }
+      return { windowMs, unit: unitIn(words), granules: ALGORITHM_ROWS[algorithm].isDated ? buckets : 0 }
     })
   }
 
@@ -68,7 +65,7 @@ export class KeyCountsInMemory implements KeyCounts {
     const nowMs = readNow(engine)
     const { ticks, absoluteTick } = engine.reading
     // A log dates a unit by the end of its granule.
-    const isLog = engine.arena.algorithm === 'sliding-log'
+    const isLog = ALGORITHM_ROWS[engine.arena.algorithm].units === 'entries'
     return nowMs - ticks.startMs(absoluteTick - age - (isLog ? 1 : 0))
   }
 
@@ -113,7 +110,8 @@ export class KeyCountsOnServer implements KeyCountsInTurn {
     this.#key = key
     this.#ledger = `${key}\u0000ledger`
     this.rules = limiter.rules.map(({ windowMs, granularityMs, unit, algorithm }) => {
-      const isDated = algorithm !== 'sliding-counter' && !UNDATED.includes(algorithm ?? 'sliding-window')
+      const isDated =
+        algorithm !== 'sliding-counter' && ALGORITHM_ROWS[algorithm ?? DEFAULT_ALGORITHM].isDated
       // Each age is asked for by calls of its own.
       const granules = isDated ? Math.min(MOST_GRANULES, Math.round(windowMs / granularityMs)) : 0
       return { windowMs, unit, granules }
@@ -182,6 +180,6 @@ function usageAt({ arena, views }: RuleEngine, { lo, hi }: KeyHalves, fromMs: nu
 
 /** The units of a full log: a charge displaces older ones, which may be the cell's own. */
 function mostIn({ arena }: RuleEngine): number {
-  if (arena.algorithm !== 'sliding-log') return Number.POSITIVE_INFINITY
+  if (ALGORITHM_ROWS[arena.algorithm].units !== 'entries') return Number.POSITIVE_INFINITY
   return arena.shape.units * (unitIn(arena.words) ?? 1)
 }

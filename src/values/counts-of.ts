@@ -12,14 +12,14 @@ type CountClass = new (
   saved: SavedCount | undefined,
 ) => Count
 
-const COUNTS = {
+const COUNTS: Partial<Record<RemoteRule['rule']['algorithm'], CountClass>> = {
   'sliding-window': WindowCount,
   'sliding-log': LogCount,
   'sliding-counter': CounterCount,
   'fixed-window': FixedCount,
   'token-bucket': BucketCount,
   'leaky-bucket': BucketCount,
-} satisfies Record<RemoteRule['rule']['algorithm'], CountClass>
+}
 
 /**
  * The counts of a value, one for each rule.
@@ -36,6 +36,6 @@ export function countsOf(
   const saved = value === undefined ? [] : decodeCounts(value, shapes)
   return rules.map((remote, i) => {
     const { algorithm, limit } = remote.rule
-    return new COUNTS[algorithm](remote, limits?.[i] ?? limit, time, saved[i])
+    return new COUNTS[algorithm]!(remote, limits?.[i] ?? limit, time, saved[i])
   })
 }
