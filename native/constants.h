@@ -50,6 +50,7 @@ inline constexpr Word GENERATION = 0;
 inline constexpr Word GIVING = 1;
 inline constexpr Word ONE_TURN = 0x10000;
 inline constexpr Word EXTRA_WORDS = 2;
+inline constexpr Word PAST_WORDS = 4;
 inline constexpr Word NODE_COUNT = 0xffffff;
 inline constexpr Word BLOCK_BITS = 6;
 inline constexpr Word BLOCK = 64;
@@ -168,6 +169,6 @@ inline constexpr double MAX_AHEAD_TICKS = 1048576;
 inline constexpr double PERIOD_MS = 2147483648;
 
 /** The addon exports this hash. The loader refuses an addon whose hash is not that of its own constants. */
-inline constexpr char CONSTANTS_HASH[] = "752fd5dbd7d60dc7";
+inline constexpr char CONSTANTS_HASH[] = "fc01a2d775646829";
 
 }  // namespace millrace

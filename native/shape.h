@@ -86,7 +86,7 @@ struct Shape {
     wayWords = BUCKETS + (hasBuckets ? ring + blocks + upper : isLog ? WORDS_BEFORE_ENTRIES + units : 0);
     waysAt = NAMES_AT + ways;
     extraAt = waysAt + ways * wayWords;
-    words = extraAt + (hasBuckets ? ways * EXTRA_WORDS : 0);
+    words = extraAt + ways * ((hasBuckets ? EXTRA_WORDS : 0) + PAST_WORDS);
     granuleMs = windowMs / buckets;
     isWhole = granuleMs == std::floor(granuleMs);
   }

@@ -83,6 +83,8 @@ export interface Algorithm extends Cells {
   carry(base: number, units: number, reading: Reading): Charged | undefined
   /** Takes the last carry out, before any other charge. */
   takeBack(base: number, carried: Charged): void
+  /** The payload of a cell in which just these units have been carried: its total or its meter. */
+  carriedPayload(base: number, units: number, reading: Reading): number
   /** The units to carry of a cell whose counts by another record are not known, by its admission word. */
   mostCarried(v: number): number
 }
@@ -166,6 +168,8 @@ export interface CellEstimates {
   untilExpired(base: number, reading: Reading): number
   /** The moment in milliseconds at which a cell's tick began. The reading itself, if it is one of that tick. */
   startMs(tick: number, readingMs: number): number
+  /** The moment in milliseconds by which all units of a cell with this tick had been charged. */
+  endMs(tick: number, readingMs: number): number
   /** The moment in milliseconds at which a charge in `tick` took effect, of a decision at this reading. */
   effectMs(tick: number, readingMs: number): number
 }

@@ -15,6 +15,7 @@ import {
 import type { Table } from '../memory/table.js'
 import { compareExchange, load, read, type Words } from '../memory/words.js'
 import type { Algorithm } from './algorithm.js'
+import { Past, type Remembered } from './past.js'
 
 /** How this thread counts by one record. */
 export interface CellView {
@@ -29,6 +30,8 @@ export interface CellViews {
   readonly reading: Reading
   /** Undefined if no sound record has this index. */
   of(record: number): CellView | undefined
+  /** @see endOfRecord */
+  endOf(record: number): number
   /** Whether the rule has another record by now. */
   isOutdated(): boolean
   /** Goes on with the present rule. Returns whether the record has changed. */
@@ -82,6 +85,10 @@ export interface CellViews {
  * CURRENT once more after their reading. So does step 4 after its new one: the thread may have stalled after
  * the fence while another one finished, decisions by r were admitted, and r ended.
  *
+ * **What the present window does not cover** is not forgotten: a later, longer one has to count it. The way remembers
+ * it until it leaves the window that admitted it (`past.ts`), from before step 7 on. In step 1 a longer window counts
+ * what the way remembers, too. Those units may not be in the total, so step 6 raises it.
+ *
  * **The record of a way only rises**: a thread gives a key a way only if its record is still the present one
  * after its claim (`memory/insertion.ts`). So a thread that stalls after its fence can't advance the tick of
  * an earlier record's cell, and can't finish another conversion than its own.
@@ -91,11 +98,13 @@ export class Conversion {
   readonly #table: Table
   readonly #views: CellViews
   readonly #record: number
+  readonly past: Past
   /** A reading before the present one. */
   readonly #placed: Reading
 
-  constructor(words: Words, shape: Shape, table: Table, views: CellViews) {
+  constructor(words: Words, shape: Shape, originMs: number, table: Table, views: CellViews) {
     this.#words = words
+    this.past = new Past(words, shape, originMs)
     this.#table = table
     this.#views = views
     this.#record = shape.record
@@ -117,21 +126,30 @@ export class Conversion {
     if ((name & CONVERTING) !== 0) return false
     const tick = load(this.#words, base + TICK)
     const view = this.ownView(base, name)
-    return view === undefined || view.algorithm.isExpired(base, tick, view.reading)
+    if (view === undefined) return true
+    if (!view.algorithm.isExpired(base, tick, view.reading)) return false
+    const { nowMs } = this.#views.reading
+    return this.past.units(base, nowMs, this.#endOf(name)) === 0
+  }
+
+  /** Whether longer windows still count units of the cell. */
+  hasPast(base: number): boolean {
+    return this.past.units(base, this.#views.reading.nowMs) > 0
   }
 
   /**
    * How the cell's own record counts it. The reading is such that all units count that the present window
-   * covers, and that the cell still has: the present one, or earlier if the present window is longer, but not
-   * before the cell's tick. Undefined if there is no such record, or if `name` is not the cell's name.
+   * covers, that the own one counted when it ended, and that the cell still has: the present one, or earlier if the
+   * present window is longer, but not before the end of the record, nor before the cell's tick. Undefined if there is no such record, or if `name` is not the cell's name.
    */
-  ownView(base: number, name: number): CellView | undefined {
+  ownView(base: number, name: number, lastMs = coveredMs(this.#views.present)): CellView | undefined {
     const view = this.#views.of(name & CELL_RECORD)
     const tick = load(this.#words, base + TICK)
     // The name changes before the tick does. So with this name, it is a tick of this record.
     if (view === undefined || load(this.#words, base + HI) !== name) return undefined
     const { present } = this.#views
-    view.reading.set(heldMs(view, tick, present.reading.nowMs, coveredMs(present)))
+    const { nowMs } = present.reading
+    view.reading.set(heldMs(view, tick, nowMs, lastMs, this.#endOf(name)))
     return view
   }
 
@@ -162,17 +180,18 @@ export class Conversion {
     const isConverting = (name & CONVERTING) !== 0
     if (record > this.#record) return false
     if (record === this.#record) {
-      if (isConverting) this.#complete(base, name)
+      if (isConverting) this.#complete(base, name, this.past.word(base))
       return true
     }
     if (this.#views.isOutdated()) return true // after the reading: see "The reading"
     const v = load(words, base + ADM)
     const tick = load(words, base + TICK)
     if ((v & STATE) !== LIVE || load(words, base + HI) !== name) return true
+    const past = this.past.word(base)
     const counted = isConverting ? undefined : this.#count(base, name, v, tick)
     const converting = (name & HASH) | CONVERTING | this.#record
     if (compareExchange(words, base + HI, name, converting) === name)
-      this.#complete(base, converting, counted)
+      this.#complete(base, converting, past, counted)
     return true
   }
 
@@ -182,18 +201,65 @@ export class Conversion {
     if (old === undefined) return undefined
     const { nowMs } = this.#views.reading
     const { estimates } = old.algorithm
-    const endMs = estimates.startMs(tick, nowMs) + old.reading.ticks.granuleMs
-    const used = estimates.usedInLast(base, old.reading, coveredMs(this.#views.present))
-    return { v, tick, used, endMs: endMs <= nowMs ? endMs : undefined }
+    const endMs = estimates.endMs(tick, nowMs)
+    const { present } = this.#views
+    const isLonger = present.reading.ticks.windowMs > old.reading.ticks.windowMs
+    const fromMs = Math.max(nowMs - coveredMs(present), this.#endOf(name))
+    const used = this.past.used(base, old, coveredMs(present), isLonger ? fromMs : undefined, nowMs)
+    const toRemember = this.#toRemember(base, name, endMs, used)
+    return { v, tick, used, toRemember, endMs: endMs <= nowMs ? endMs : undefined }
+  }
+
+  /**
+   * All that the old window counts, those before it, and those between it and the present one. What is carried is part
+   * of it, also what none of them counts any more: then the past and the cell have just that in common.
+   */
+  #toRemember(base: number, name: number, endMs: number, carried: number): Remembered {
+    const { nowMs } = this.#views.reading
+    const longestMs = this.#longestMs(name & CELL_RECORD)
+    const old = this.ownView(base, name, longestMs)
+    if (old === undefined) return NOTHING
+    const ownMs = old.reading.nowMs + old.algorithm.estimates.untilEmpty(base, old.reading)
+    const fromMs = Math.max(nowMs - longestMs, this.#endOf(name))
+    const units = this.past.used(base, old, longestMs, fromMs, nowMs)
+    return {
+      units: units > 0 ? Math.max(units, carried) : 0,
+      untilMs: Math.max(
+        nowMs + this.past.leftMs(base, nowMs),
+        coveredMs(old) < longestMs ? endMs + longestMs : ownMs,
+      ),
+    }
+  }
+
+  /** The reading up to which the record of a name counted. */
+  #endOf(name: number): number {
+    return this.#views.endOf(name & CELL_RECORD)
+  }
+
+  /** What the longest window of records from this one to the one before the present one covers. */
+  #longestMs(from: number): number {
+    let longestMs = 0
+    for (let record = from; record < this.#record; record++) {
+      const view = this.#views.of(record)
+      if (view !== undefined) longestMs = Math.max(longestMs, coveredMs(view))
+    }
+    return longestMs
+  }
+
+  /** What earlier windows counted in what the present one covers. */
+  #pastOf(base: number): number {
+    const { present, reading } = this.#views
+    return this.past.units(base, reading.nowMs, reading.nowMs - coveredMs(present))
   }
 
   /**
    * Steps 3 to 7. `name` has CONVERTING and the present record. Without `counted`, a blocked cell carries
    * MAX_TOTAL.
    */
-  #complete(base: number, name: number, counted?: Counted): void {
+  #complete(base: number, name: number, past: number, counted?: Counted): void {
     const words = this.#words
     const { algorithm, reading } = this.#views.present
+    const earlier = this.#pastOf(base) // before the fence: see `past.ts`
     const v = load(words, base + ADM)
     if ((v & STATE) !== LIVE || load(words, base + HI) !== name) return
     if (compareExchange(words, base + ADM, v, (v + ONE_EPOCH) | 0) !== v) return
@@ -206,11 +272,24 @@ export class Conversion {
       if (this.#views.isOutdated()) return // after the reading: see "The reading"
       algorithm.enter(base, reading)
     }
-    const units = Math.min(isCounted ? counted.used : algorithm.mostCarried(v), MAX_TOTAL) // more fits no bucket
+    const most = algorithm.mostCarried(v) + earlier
+    const units = Math.min(isCounted ? counted.used : most, MAX_TOTAL) // more fits no bucket
     if (load(words, base + HI) !== name) return // another thread has finished
-    const carried = units > 0 ? algorithm.carry(base, units, isPlaced ? this.#placed : reading) : undefined
+    const { nowMs } = reading
+    const toRemember = isCounted ? counted.toRemember : { units: most, untilMs: nowMs + this.#longestMs(0) }
+    const placed = isPlaced ? this.#placed : reading
+    const atLeast = load(words, base + TICK)
+    const carried = units > 0 ? algorithm.carry(base, units, placed) : undefined
+    // By this thread's own carry: another one's may be later, and be taken out.
+    const tick = carried?.e ?? atLeast
+    const payload = carried?.amount ?? (units > 0 ? algorithm.carriedPayload(base, units, placed) : 0)
     if (isCounted) algorithm.enter(base, reading)
+    const isWhole = units > 0 && (carried?.amount ?? units) === units
+    const countsMs = isWhole ? algorithm.estimates.untilGone(tick, reading, LIVE | payload) : 0
+    const isToRemember = toRemember.untilMs > nowMs + countsMs
+    this.past.remember(base, name, past, isToRemember ? toRemember : NOTHING, nowMs)
     const isFinished = compareExchange(words, base + HI, name, name & ~CONVERTING) === name
+    if (isFinished) this.past.carried(base, this.#record, payload, tick)
     if (!isFinished && carried !== undefined) algorithm.takeBack(base, carried)
   }
 
@@ -222,28 +301,33 @@ export class Conversion {
   }
 }
 
+const NOTHING: Remembered = { units: 0, untilMs: 0 }
+
 /** What a cell counted by its old record. */
 interface Counted {
   /** The admission word and the tick at that moment. */
   readonly v: number
   readonly tick: number
   readonly used: number
+  readonly toRemember: Remembered
   /** The end of the tick. All these units were charged before. Undefined if it is after the reading. */
   readonly endMs: number | undefined
 }
 
 /**
  * The reading by which a cell with this tick, which counts by `view`, still has all units of the last `lastMs`: this
- * one, or an earlier one if its window is shorter than that, but not before its tick.
+ * one, or an earlier one if its window is shorter than that, but not before its tick, nor before the moment `sinceMs`
+ * from which on another window counts.
  */
 export function heldMs(
   { algorithm, reading }: CellView,
   tick: number,
   nowMs: number,
   lastMs: number,
+  sinceMs = Number.NEGATIVE_INFINITY,
 ): number {
   const fromMs = nowMs - Math.max(0, lastMs - reading.ticks.windowMs)
-  return Math.max(fromMs, algorithm.estimates.startMs(tick, nowMs))
+  return Math.max(fromMs, Math.min(sinceMs, nowMs), algorithm.estimates.startMs(tick, nowMs))
 }
 
 /** How long ago a unit can have been charged that a window of this record covers. */

@@ -77,7 +77,7 @@ export function writeHeader(
   write(words, HEADER.RANGE_SUM, SUMS.indexOf(shape.sums))
   write(words, HEADER.ON_FULL, ON_FULL.indexOf(onFull))
   write(words, HEADER.RECORDS_USED, 1)
-  writeRecord(words, 0, rule, 0)
+  writeRecord(words, 0, rule, 0, 0)
   write(words, HEADER.CURRENT, currentWord(0, rule.limit))
   write(words, HEADER.FLAGS, rule.flags)
   if (seeds === undefined) randomFillSync(words.subarray(HEADER.SEED_0, HEADER.SEED_1 + 1))

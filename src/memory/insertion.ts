@@ -59,10 +59,12 @@ export interface Cells {
   carryOver(base: number, payload: number, reading: Reading): void
 }
 
-/** The cells that count by other records. There are none before the first change of the window. */
+/** The cells that count by other records, or did. There are none before the first change of the window. */
 export interface OtherCells {
   isOther(base: number): boolean
   hasExpired(base: number): boolean
+  hasPast(base: number): boolean
+  readonly past: { empty(base: number): void }
   convert(way: number): boolean
 }
 
@@ -245,8 +247,7 @@ export class Insertion {
         }
         const tick = read(this.#words, base + TICK) // plain: the claim checks again
         const total = this.#cells.mostUsed(v, tick, this.#reading)
-        const isEmpty = this.#cells.isEmpty(v, tick) && this.#cells.isPast(base, tick, this.#reading)
-        if (state === FREE || isEmpty || this.#isExpired(base, tick)) {
+        if (state === FREE || this.#isEmpty(base, v, tick) || this.#isExpired(base, tick)) {
           empties++
           if (empty < 0 || state === FREE) empty = i
         } else if (total < leastTotal || least < 0) {
@@ -285,7 +286,12 @@ export class Insertion {
   /** Whether all counts of a cell have expired, by its own record. */
   #isExpired(base: number, tick: number): boolean {
     if (this.#others?.isOther(base)) return this.#others.hasExpired(base)
-    return this.#cells.isExpired(base, tick, this.#reading)
+    return this.#cells.isExpired(base, tick, this.#reading) && this.#others?.hasPast(base) !== true
+  }
+
+  #isEmpty(base: number, v: number, tick: number): boolean {
+    const isEmpty = this.#cells.isEmpty(v, tick) && this.#cells.isPast(base, tick, this.#reading)
+    return isEmpty && this.#others?.hasPast(base) !== true
   }
 
   /**
@@ -334,8 +340,7 @@ export class Insertion {
     if (isOther && !expired && (v & STATE) === LIVE) return undefined // to be converted first
     const payload = this.#cells.inherited(v, expired, isOther)
     const wasLive = (v & STATE) === LIVE
-    const isEmpty = this.#cells.isEmpty(v, tick) && this.#cells.isPast(base, tick, this.#reading)
-    const stillCounts = wasLive && !expired && !isEmpty
+    const stillCounts = wasLive && !expired && !this.#isEmpty(base, v, tick)
     if (stillCounts && this.#onFull !== 'evict') return undefined // its key came back meanwhile
     if (this.#isOutdated()) return undefined // after the reading: see `algorithms/conversion.ts`
 
@@ -360,6 +365,7 @@ export class Insertion {
     this.#cells.leaveBlock(base, this.#reading.nowMs)
     write(words, base + HI, hi | this.#record) // plain: the store of NAMED publishes both
     write(words, NAMES_AT + way, lo)
+    this.#others?.past.empty(base)
     if (isOther) this.#cells.carryOver(base, payload, this.#reading)
     const named = (mine & ~STATE) | NAMED
     store(words, base + ADM, named)

@@ -69,6 +69,8 @@
  *                GIVING   low 16 bits: threads that give back a charge of a marked bucket;
  *                         high 16 bits: threads that give a bucket mark 1 again
  *
+ *     past     PAST, PAST_UNTIL, CARRIED, CARRIED_TICK of each way, after all others (`algorithms/past.ts`)
+ *
  * With n = 10 a cell has 16 words, one cache line.
  *
  * Who writes what: the thread that has a way CLAIMED writes its name, and no other thread does. Every other
@@ -209,6 +211,8 @@ export const RECORD = {
   /** The options `limit` and `burst` of a rule that has a burst; otherwise 0. */
   RATE_LIMIT: 10,
   RATE_BURST: 11,
+  /** The reading at which the one before ended, or an earlier one, in sixteenths of a second since the origin. */
+  BEGUN: 12,
 } as const
 export const RECORD_WORDS = 16
 /** A record is never used again, so a rule can have this many windows in its life. */
@@ -262,6 +266,13 @@ export const NOTED = 1 << 23
 export const TIME = 0x7fffff
 /** AS_OF: not summed since units were taken out of a bucket, or since a block began. */
 export const NO_NOTE = 0
+
+/** Offsets in the past of a way. */
+export const PAST = 0
+export const PAST_UNTIL = 1
+export const CARRIED = 2
+export const CARRIED_TICK = 3
+export const PAST_WORDS = 4
 
 /** A bucket or a node: lap. */
 export const LAP = 0xff000000 | 0
@@ -320,6 +331,7 @@ export interface Shape {
   readonly waysAt: number
   readonly extraAt: number
   readonly extraWords: number
+  readonly pastAt: number
   readonly words: number
 }
 
@@ -352,9 +364,10 @@ export function shapeFor(
   const wayWords = BUCKETS + cellWords
   const waysAt = NAMES_AT + ways
   const extraAt = waysAt + ways * wayWords
-  const words = extraAt + ways * extraWords
+  const pastAt = extraAt + ways * extraWords
+  const words = pastAt + ways * PAST_WORDS
   const time = { windowMs, buckets, record: 0, shift: 0, offsetMs, units, cellBuckets: buckets }
-  return { ...time, ...sizes, sums, sets, ways, wayWords, waysAt, extraAt, extraWords, words }
+  return { ...time, ...sizes, sums, sets, ways, wayWords, waysAt, extraAt, extraWords, pastAt, words }
 }
 
 /** Every key has two sets to choose from. */

@@ -13,12 +13,13 @@ import {
   isWindow,
   MOST_RECORDS,
   type OnFull,
+  PER_SECOND,
   RECORD,
   RECORD_WORDS,
   RECORDS_AT,
   type Shape,
 } from './layout.js'
-import { add, compareExchange, load, read, type Words, write } from './words.js'
+import { add, compareExchange, load, read, store, type Words, write } from './words.js'
 
 /** The shared memory of one rule, the values of its header, and one of its records. */
 export interface Arena extends Chosen {
@@ -58,7 +59,13 @@ const isGivenOut = (words: Words, record: number): boolean =>
   record < Math.min(MOST_RECORDS, load(words, HEADER.RECORDS_USED))
 
 /** Writes a record. No other thread uses it yet. */
-export function writeRecord(words: Words, record: number, rule: RecordedRule, shift: number): void {
+export function writeRecord(
+  words: Words,
+  record: number,
+  rule: RecordedRule,
+  shift: number,
+  begun: number,
+): void {
   const at = recordAt(record)
   const doubles = doublesOf(words)
   doubles[(at + RECORD.WINDOW_MS) / 2] = rule.windowMs
@@ -70,7 +77,26 @@ export function writeRecord(words: Words, record: number, rule: RecordedRule, sh
     write(words, at + RECORD[word], choices.indexOf(rule[name]))
   write(words, at + RECORD.RATE_LIMIT, rule.rate?.limit ?? 0)
   write(words, at + RECORD.RATE_BURST, rule.rate?.burst ?? 0)
+  store(words, at + RECORD.BEGUN, begun)
 }
+
+/**
+ * The reading at which a record ended, or an earlier one: no thread counted by it later. The present reading if it has
+ * not ended; -Infinity if that is not known, as the thread that made the next record has not written it yet. The next
+ * one need not have become the present one. But its reading was taken before the load of CURRENT that came before it,
+ * and the record that did has a greater index or is that one.
+ */
+export function endOfRecord({ words, originMs }: Arena, record: number, nowMs: number): number {
+  const next = record + 1
+  if (!isGivenOut(words, next)) return nowMs
+  const begun = load(words, recordAt(next) + RECORD.BEGUN)
+  if (begun === 0) return Number.NEGATIVE_INFINITY
+  const since = sixteenthsAt(nowMs, originMs)
+  const whole = Math.floor(since)
+  return nowMs - Math.max(0, ((whole - begun) | 0) + since - whole) * (1000 / PER_SECOND)
+}
+
+const sixteenthsAt = (ms: number, originMs: number): number => ((ms - originMs) * PER_SECOND) / 1000
 
 /** A record's rule, or undefined if the record was never given out, or something else has written to it. */
 export function readRecord(words: Words, record: number): RecordedRule | undefined {
@@ -155,6 +181,7 @@ export function changeRecord(
   const { modulus, offsetMs } = arena.shape
   const rule: RecordedRule = { ...chosenOf(arena), offsetMs, ...window }
   new Reading({ now: () => nowMs }, new Ticks(rule.windowMs, rule.buckets, modulus, 0, offsetMs)).take() // or it throws
+  const begun = Math.floor(sixteenthsAt(nowMs, arena.originMs)) | 0
   for (let tries = 0; ; tries = again(tries)) {
     const current = load(words, HEADER.CURRENT)
     const present = arenaBy(arena, presentRecord(words, current)) ?? arena
@@ -171,7 +198,7 @@ export function changeRecord(
       add(words, HEADER.RECORDS_USED, -1)
       throw noRecordError(rule.windowMs)
     }
-    writeRecord(words, record, rule, shiftFrom(shape, rule, nowMs))
+    writeRecord(words, record, rule, shiftFrom(shape, rule, nowMs), begun)
     if (compareExchange(words, HEADER.CURRENT, current, currentWord(record, limit)) === current) return
   }
 }

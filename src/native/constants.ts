@@ -83,6 +83,7 @@ export const CONSTANTS: Readonly<Record<'Word' | 'int64_t' | 'double', Numbers>>
     GIVING: layout.GIVING,
     ONE_TURN: layout.ONE_TURN,
     EXTRA_WORDS: layout.EXTRA_WORDS,
+    PAST_WORDS: layout.PAST_WORDS,
     NODE_COUNT: layout.NODE_COUNT,
     BLOCK_BITS: layout.BLOCK_BITS,
     BLOCK: layout.BLOCK,

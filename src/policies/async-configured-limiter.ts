@@ -224,8 +224,8 @@ export class AsyncConfiguredLimiter implements AsyncLimiter {
 
   async update(rule: string, change: RuleChange): Promise<void> {
     this.#checkOpen()
-    this.#choice.checkUpdate(change)
     await this.#first.update(rule, change)
+    this.#choice.refresh()
   }
 
   share(): SharedLimiter {

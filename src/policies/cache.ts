@@ -6,6 +6,9 @@ import { storeError } from '../config/document-store.js'
 import { candidatesOf, MAX_POLICY_KEY, mayHavePolicy, prefixIn } from '../config/policy-keys.js'
 import { MillraceError } from '../core/errors.js'
 import { LONGEST_TIMER_MS } from '../core/long-timer.js'
+import { type CachedPolicy, Entry, UNKNOWN } from './cache-entry.js'
+
+export { type CachedPolicy, UNKNOWN } from './cache-entry.js'
 
 /** The settings of a cache, checked. */
 export interface CacheSettings {
@@ -35,19 +38,6 @@ export interface CacheUser {
   failed(error: MillraceError): void
 }
 
-/** The plan of a key whose policy is not known. */
-export const UNKNOWN = -1
-
-/** The policy of one key. */
-export interface CachedPolicy {
-  /** The plan of the key; {@link UNKNOWN} if its policy is not known. */
-  readonly plan: number
-  /** The policy; undefined: the key has none, or it is not known. */
-  readonly found: StoredPolicy | undefined
-  /** Whether the cache has it still. */
-  readonly isKept: boolean
-}
-
 /** Ages are compared with a time that is taken this often in a TTL: reading a clock costs as much as a look-up. */
 const TICKS_PER_TTL = 16
 /** A TTL is shortened by up to this part, at random, so that keys that came together are not read again together. */
@@ -59,34 +49,6 @@ const LONGEST_LOAD_MS = 2_000
 const MOST_UNANSWERED = 10_000
 /** After the change of a prefix so many of its keys are read at once; the others when they are next asked for. */
 const MOST_READ_AHEAD = 1_000
-
-/** What a look-up reads comes first. */
-class Entry implements CachedPolicy {
-  plan = UNKNOWN
-  generation = 0
-  isKept = false
-  usedMs = 0
-  expiresMs = 0
-  readonly key: string
-  /** The last plan; {@link UNKNOWN} if the key may have counted by another one since. */
-  lastPlan = UNKNOWN
-  found: StoredPolicy | undefined = undefined
-  usableUntilMs = 0
-  pausedUntilMs = 0
-  /** The generation in which the pause began. */
-  pausedGeneration = 0
-  /** The version of an answer that was older than what is known. */
-  olderVersion = 0
-  loading: Promise<void> | undefined = undefined
-  /** Counts the reads of this key, so that one that was given up changes nothing. */
-  loads = 0
-  /** Whether the policy has changed while it is being read. */
-  isDirty = false
-
-  constructor(key: string) {
-    this.key = key
-  }
-}
 
 /** The policies of keys as one thread knows them. */
 export class PolicyCache {
@@ -148,6 +110,10 @@ export class PolicyCache {
    */
   peek(key: string): CachedPolicy {
     const entry = this.#entryOf(key)
+    if (entry.plan >= 0 && entry.lastPlan < 0) {
+      entry.lastPlan = entry.plan
+      this.#user.moved(entry.key, UNKNOWN, entry.plan)
+    }
     if (this.#isFresh(entry)) return entry
     if (this.#findNow !== undefined) this.#loadNow(entry, this.#findNow)
     else void this.#load(entry)
@@ -155,10 +121,15 @@ export class PolicyCache {
     return entry
   }
 
+  /** Lets each key be moved when it is next asked for: the plan is the same, and its window another one. */
+  moveAll(): void {
+    for (const entry of this.#entries.values()) entry.lastPlan = UNKNOWN
+  }
+
   /** Whether this is what `peek` would return at once for its key: nothing is to be read. Counts as a use of it. */
   isCurrent(found: CachedPolicy): boolean {
     const entry = found as Entry
-    if (!entry.isKept || !this.#isFresh(entry)) return false
+    if (!entry.isKept || entry.lastPlan < 0 || !this.#isFresh(entry)) return false
     if (entry.usedMs !== this.#nowMs) this.#use(entry)
     return true
   }
@@ -175,9 +146,10 @@ export class PolicyCache {
   /** Asks for the plans of all policies again: numbers have a new meaning. */
   replan(): void {
     for (const entry of this.#entries.values()) {
-      if (entry.lastPlan < 0) continue
-      entry.lastPlan = this.#user.planOf(entry.found).plan
-      if (entry.plan >= 0) entry.plan = entry.lastPlan
+      if (entry.lastPlan < 0 && entry.plan < 0) continue
+      const { plan } = this.#user.planOf(entry.found)
+      if (entry.lastPlan >= 0) entry.lastPlan = plan
+      if (entry.plan >= 0) entry.plan = plan
     }
   }
 

@@ -24,7 +24,7 @@ import type { Decision } from '../core/decision.js'
 import type { Duration } from '../core/duration.js'
 import { type Inspect, inspectAs } from '../core/inspect.js'
 import { admitted } from '../core/limited.js'
-import type { Engine, OwnDecision } from '../engines/engine.js'
+import type { OwnDecision } from '../engines/engine.js'
 import type { SharedLimiter, SharedPolicies } from '../engines/share.js'
 import type { AnyInlineLimiter } from '../limiters/limiter-on.js'
 import { shownRules } from '../limiters/shown-rules.js'
@@ -36,18 +36,12 @@ import { ConfiguredBatch } from './configured-batch.js'
 import { KeyCountsInMemory } from './key-counts.js'
 import { KeyTexts } from './key-texts.js'
 import { PendingDecision } from './pending-decision.js'
+import { type Decider, deciderFor } from './plan-decider.js'
 import { PlanTable } from './plan-table.js'
 import { type PolicyChoice, totalOf } from './policy-choice.js'
 import { DEFAULT_PLAN, isOwnValue, memberIn, valueIn } from './policy-plans.js'
 
 const NO_WAY = -1
-
-/** What decides by the plans of one member. */
-interface Decider {
-  readonly engine: Engine<OwnDecision>
-  /** By which a plan's value is the limit; 0: there are several rules, and the value is the index of their limits. */
-  readonly unit: number
-}
 
 /** Decides on the calling thread, by the policy that a configuration store has for the key. */
 export class ConfiguredLimiter implements Limiter {
@@ -61,6 +55,7 @@ export class ConfiguredLimiter implements Limiter {
   /** By the index of the member. */
   readonly #deciders: Decider[] = []
   #isOpen = true
+  #isOutdated = false
 
   /** @internal */
   constructor(choice: PolicyChoice<AnyInlineLimiter>, share: Omit<SharedPolicies, 'onMiss'>) {
@@ -76,6 +71,7 @@ export class ConfiguredLimiter implements Limiter {
       dropped: (keys) => this.#drop(keys),
       displaced: (key) => this.#unlink(key),
     })
+    for (const { views } of choice.first.ruleEngines) views.onRecord = () => this.#drop(undefined, true)
   }
 
   async ready(): Promise<void> {
@@ -121,15 +117,25 @@ export class ConfiguredLimiter implements Limiter {
     const member = memberIn(plan)
     const { engine, unit } = this.#deciders[member] ?? this.#deciderOf(member)
     const value = valueIn(plan)
-    if (value === 0) return engine.checkNow(lo, hi, cost, hint)
-    const limit = unit > 0 && isOwnValue(value) ? value * unit : this.#choice.limitsOf(plan, value)
-    return engine.checkWithin(limit, lo, hi, cost, hint)
+    const own = unit > 0 && isOwnValue(value) ? value * unit : undefined
+    const decision =
+      value === 0
+        ? engine.checkNow(lo, hi, cost, hint)
+        : engine.checkWithin(own ?? this.#choice.limitsOf(plan, value), lo, hi, cost, hint)
+    return this.#isOutdated ? this.#decideAgain(decision, key, lo, hi, cost) : decision
+  }
+
+  /** The default has another window: what the key has used elsewhere comes first. */
+  #decideAgain(decision: OwnDecision, key: Key, lo: number, hi: number, cost: number): Decision {
+    this.#isOutdated = false
+    if (!this.#first.owns(decision)) return decision
+    this.#first.engine.giveBack(decision)
+    this.#choice.refresh()
+    return this.#decide(key, lo, hi, cost, NO_WAY)
   }
 
   #deciderOf(member: number): Decider {
-    const { limiter, shape } = this.#choice.members[member]!
-    const { length, 0: first } = shape.rules
-    const decider = { engine: limiter.engine, unit: length === 1 ? (first.unit ?? 1) : 0 }
+    const decider = deciderFor(this.#choice.members[member]!)
     this.#deciders[member] = decider
     return decider
   }
@@ -301,8 +307,8 @@ export class ConfiguredLimiter implements Limiter {
 
   update(rule: string, change: RuleChange): void {
     this.#checkOpen()
-    this.#choice.checkUpdate(change)
     this.#first.update(rule, change)
+    this.#choice.refresh()
   }
 
   share(): SharedLimiter {
@@ -378,7 +384,9 @@ export class ConfiguredLimiter implements Limiter {
     this.#table.unlink(lo, hi)
   }
 
-  #drop(keys: readonly string[] | undefined): void {
+  /** `isOutdated`: the first member has got another window since. */
+  #drop(keys: readonly string[] | undefined, isOutdated = false): void {
+    if (keys === undefined) this.#isOutdated = isOutdated
     if (keys === undefined || keys.some((key) => key.endsWith('*'))) {
       this.#table.clear()
       return

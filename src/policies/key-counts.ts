@@ -49,10 +49,10 @@ export class KeyCountsInMemory implements KeyCounts {
     const { lo, hi } = this.#key
     const nowMs = readNow(engine)
     const atMs = engine.views.heldMs(lo, hi, lastMs)
-    const used = usageAt(engine, this.#key, nowMs - lastMs, atMs)
+    const used = usageAt(engine, this.#key, lastMs, atMs)
     if (used === 0 || used >= mostIn(engine) || !this.#endsTogether(engine, nowMs, atMs))
       return { own: used, carried: 0 }
-    const carried = Math.min(used, usageAt(engine, this.#ledger, nowMs - lastMs, atMs))
+    const carried = Math.min(used, usageAt(engine, this.#ledger, lastMs, atMs))
     return { own: used - carried, carried }
   }
 
@@ -174,8 +174,8 @@ function readNow({ reading }: RuleEngine): number {
   return reading.nowMs
 }
 
-function usageAt({ arena, views }: RuleEngine, { lo, hi }: KeyHalves, fromMs: number, atMs: number): number {
-  return views.usageAt(lo, hi, fromMs, atMs) * (unitIn(arena.words) ?? 1)
+function usageAt({ arena, views }: RuleEngine, { lo, hi }: KeyHalves, lastMs: number, atMs: number): number {
+  return views.usageAt(lo, hi, lastMs, atMs) * (unitIn(arena.words) ?? 1)
 }
 
 /** The units of a full log: a charge displaces older ones, which may be the cell's own. */

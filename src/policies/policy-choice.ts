@@ -1,12 +1,14 @@
 // Which policy a key has by now: the cache of a limiter and its plans.
 
-import type { CheckOptions, RuleChange } from '../api/call-options.js'
+import type { CheckOptions } from '../api/call-options.js'
 import type { LimiterStats } from '../api/limiter.js'
 import type { ConfigStore } from '../config/config-store.js'
 import type { ConfigStatistics } from '../core/config-statistics.js'
 import { MillraceError } from '../core/errors.js'
 import { isUncounted } from '../core/uncounted-limit.js'
 import type { CallLimit } from '../engines/engine.js'
+import type { RuleEngine } from '../engines/inline/rule-engine.js'
+import { presentShape } from '../limiters/shown-rules.js'
 import { type CachedPolicy, type CacheSettings, PolicyCache } from './cache.js'
 import {
   DEFAULT_PLAN,
@@ -43,6 +45,8 @@ export interface KeyOwner<L> {
 /** A limiter that knows its own decisions. */
 export interface OwningLimiter {
   owns(decision: unknown): boolean
+  /** If it counts in memory. */
+  readonly ruleEngines?: readonly RuleEngine[]
   close(): Promise<void>
 }
 
@@ -54,6 +58,9 @@ export class PolicyChoice<L extends OwningLimiter> {
   readonly #plans: PolicyPlans<L>
   readonly #settings: ChoiceSettings
   #cache!: PolicyCache
+  #user: ChoiceUser | undefined
+  /** The changes of the first member's windows that this thread knows. They only rise. */
+  #changes = 0
   #endCheck = () => {}
 
   constructor(plans: PolicyPlans<L>, settings: ChoiceSettings) {
@@ -81,6 +88,7 @@ export class PolicyChoice<L extends OwningLimiter> {
   /** Begins to watch the store. */
   begin(user: ChoiceUser): void {
     const { store, cache, report } = this.#settings
+    this.#user = user
     this.#plans.onForget = () => {
       user.dropped(undefined)
       this.#cache.replan()
@@ -98,8 +106,25 @@ export class PolicyChoice<L extends OwningLimiter> {
     )
   }
 
+  /**
+   * Notices that `update` has changed a window of the first member, in any thread or process. What a key has used
+   * elsewhere is brought along when the key is next asked for.
+   */
+  refresh(): void {
+    const engines = this.first.ruleEngines
+    if (engines === undefined) return
+    let changes = 0
+    for (const engine of engines) changes += presentShape(engine).record
+    if (changes === this.#changes) return
+    this.#changes = changes
+    this.#cache.moveAll()
+    if (this.#plans.isFirstShared) this.#plans.separateFirst()
+    else this.#user?.dropped(undefined)
+  }
+
   /** @see PolicyCache.peek */
   peek(key: string): CachedPolicy {
+    this.refresh()
     return this.#cache.peek(key)
   }
 
@@ -110,11 +135,13 @@ export class PolicyChoice<L extends OwningLimiter> {
 
   /** @see PolicyCache.isCurrent */
   isCurrent(found: CachedPolicy): boolean {
+    this.refresh()
     return this.#cache.isCurrent(found)
   }
 
   /** Waits until the policy of a key is known, at most for the deadline. */
   load(key: string): Promise<CachedPolicy> {
+    this.refresh()
     return this.#cache.get(key)
   }
 
@@ -179,17 +206,6 @@ export class PolicyChoice<L extends OwningLimiter> {
   /** Whether any rule counts in units of its own. */
   get hasUnit(): boolean {
     return this.members.some(({ shape }) => shape.rules.some(({ unit }) => unit !== undefined))
-  }
-
-  /** @throws MillraceError */
-  checkUpdate(change: RuleChange): void {
-    if (typeof change !== 'object' || change === null) return
-    for (const name of ['window', 'granularity'] as const) {
-      const expected =
-        'no value: policies of the configuration store with the same window count in the same cells'
-      if (change[name] !== undefined)
-        throw new MillraceError('ERR_MILLRACE_INVALID_OPTION', `change.${name}`, change[name], expected)
-    }
   }
 
   statistics(): ConfigStatistics {

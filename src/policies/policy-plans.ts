@@ -109,6 +109,17 @@ export class PolicyPlans<L> {
     this.#report = report
   }
 
+  /** Whether policies with the windows of the first member count there. */
+  get isFirstShared(): boolean {
+    return this.#byShape.get(this.members[0]!.shape.text) === 0
+  }
+
+  /** The first member gets another window. From then on policies have members of their own, in every thread. */
+  separateFirst(): void {
+    this.#byShape.delete(this.members[0]!.shape.text)
+    this.#forget()
+  }
+
   /**
    * Promises that a policy which is about to be stored will have a member.
    * @throws MillraceError `ERR_MILLRACE_POLICY_TOO_LARGE`, `ERR_MILLRACE_INVALID_POLICY`

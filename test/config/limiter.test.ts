@@ -1,4 +1,4 @@
-import { createLimiter, type Policy } from 'millrace'
+import { attachLimiter, createLimiter, type Policy } from 'millrace'
 import { memoryConfig } from 'millrace/config/memory'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -171,12 +171,26 @@ test('bad options are refused by name', () => {
     'ERR_MILLRACE_INVALID_OPTION',
     'onMiss',
   )
-  const { limiter } = limiterWith()
-  assertRaises(
-    () => limiter.update('default', { window: '1h' }),
-    'ERR_MILLRACE_INVALID_OPTION',
-    'change.window',
-  )
+})
+
+test('update changes the window of the default, and policies keep theirs, in each thread at once', async () => {
+  const { limiter, config, clock } = limiterWith()
+  await config.put('own', { ...DEFAULT, limit: 7 })
+  const other = attachLimiter(limiter.share(), { config })
+  for (const each of [limiter, other]) for (const key of ['own', 'none']) assert.ok(each.check(key).allowed)
+  limiter.update('default', { window: '1h' })
+  const policyHolds = other.check('own')
+  assert.equal([policyHolds.remaining, policyHolds.limit], [4, 7])
+  for (const each of [limiter, other]) {
+    assert.equal([each.rule.windowMs, each.peek('none', 0).remaining], [3_600_000, 0])
+    assert.is(each.usage('own'), 3)
+  }
+  clock.advance(2 * 61_000)
+  assert.equal([limiter.usage('own'), other.usage('own'), other.usage('none')], [0, 0, 2])
+  await config.delete('own')
+  assert.is(other.rule.windowMs, 3_600_000)
+  limiter.update('default', { window: '1m' })
+  assert.is(other.peek('none', 0).limit, 2)
 })
 
 test('a closed limiter is closed, and the store is not', async () => {

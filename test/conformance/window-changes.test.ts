@@ -82,6 +82,8 @@ const CLAIMS: Claims = {
     assert.equal([await left(limiter), await limiter.usage('key')], [5 - used, used])
     assert.is((await limiter.check('key', 3)).allowed, used < 3)
     clock.advance(subject.times().untilEmpty([0, 3], [59 * 60_000, 3]))
+    // A window that began with the key's first request may have been charged until its end.
+    if (subject.algorithm.options.align === 'first') clock.advance(60_000)
     assert.ok((await limiter.check('key', 5)).allowed)
   },
   'a longer window also counts what has left the old one since the change': async (subject) => {

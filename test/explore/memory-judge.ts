@@ -12,6 +12,8 @@ import {
   NAMED,
   NAMES_AT,
   NODE_COUNT,
+  PAST,
+  PAST_WORDS,
   STATE,
   TICK,
 } from '#millrace/memory/layout.js'
@@ -102,8 +104,16 @@ export class MemoryJudge {
       this.#judgeBuckets(base, key, record, newest, before)
       this.#judgeNodes(base, key, record, newest)
     }
-    if ((v & COUNT) < Math.min(sum, MAX_TOTAL))
-      this.#known.fail('low total', `key ${key}: ${v & COUNT}, ${sum} were admitted`)
+    // The thread that completes a conversion adds the past of the way to the total.
+    const total = (v & COUNT) + (isConverting ? this.#pastOf(base) : 0)
+    if (total < Math.min(sum, MAX_TOTAL))
+      this.#known.fail('low total', `key ${key}: ${total}, ${sum} were admitted`)
+  }
+
+  #pastOf(base: number): number {
+    const { shape, words } = this.#arena
+    const way = (base - shape.waysAt) / shape.wayWords
+    return words[shape.pastAt + way * PAST_WORDS + PAST]! & COUNT
   }
 
   /** The buckets of the window count all that was admitted in them, and `before` by earlier records. */

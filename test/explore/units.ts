@@ -22,7 +22,7 @@ export class Units {
   readonly #forgottenAt: number
 
   static notesFor(keys: number, { records, places }: TimelineSize): number {
-    return keys * (KINDS * places + records + 1)
+    return keys * (KINDS * places + 2 * records)
   }
 
   /** `at` is the index of the first note. */
@@ -86,18 +86,20 @@ export class Units {
   }
 
   /**
-   * The units charged by earlier records, in the same ticks of this record. Without those that their own
-   * record did not count any more when the key's cell was converted.
+   * The units charged by earlier records, in the same ticks of this record. Without those that neither the cell's nor
+   * their own record counted any more when the key's cell was converted.
    */
   chargedBefore(kinds: readonly Kind[], key: number, record: number, tick: number, wide: number): number {
-    const fromMs = this.#timeline.moments[this.#machine.getNote(this.#forgotten(key))]
-    const places = [...this.#placesBefore(record)].filter((place) => this.#timeline.msOf(place) >= fromMs!)
+    const places = [...this.#placesBefore(record)].filter((place) => {
+      const from = this.#machine.getNote(this.#forgotten(key, this.#timeline.recordOf(place)))
+      return this.#timeline.msOf(place) >= this.#timeline.moments[from]!
+    })
     return this.#sum(kinds, key, record, tick, wide, places)
   }
 
-  /** The key's units before this moment count by no later record. */
-  forget(key: number, beforeMs: number): void {
-    const note = this.#forgotten(key)
+  /** The units that a record has charged for the key before this moment count by no later record. */
+  forget(key: number, record: number, beforeMs: number): void {
+    const note = this.#forgotten(key, record)
     const { moments } = this.#timeline
     const index = moments.findIndex((ms) => ms >= beforeMs)
     this.#machine.setNote(note, Math.max(this.#machine.getNote(note), index < 0 ? moments.length : index))
@@ -143,7 +145,7 @@ export class Units {
     return this.#limitsAt + this.#keys.indexOf(key) * this.#timeline.size.records + record
   }
 
-  #forgotten(key: number): number {
-    return this.#forgottenAt + this.#keys.indexOf(key)
+  #forgotten(key: number, record: number): number {
+    return this.#forgottenAt + this.#keys.indexOf(key) * this.#timeline.size.records + record
   }
 }

@@ -5,8 +5,8 @@ import { ADMITTED, CARRIED, PENALTIES, type Units } from './units.js'
 /**
  * Judges that the units admitted in any window are at most the limit. An admission is judged by the record that
  * admitted it: all units of that record and of earlier ones count, each at the moment at which it took effect.
- * A window that becomes longer does not bring back what had left the old one before its end: neither by the
- * tick of the key's cell when it is converted, nor when the key loses its cell.
+ * A window that becomes longer does not bring back what had left the old one, and the one that admitted it, before its
+ * end: neither by the tick of the key's cell when it is converted, nor when the key loses its cell.
  */
 export class WindowJudge {
   readonly #timeline: Timeline
@@ -52,13 +52,17 @@ export class WindowJudge {
 
   /** The key's cell, of this record and with this tick, changes to another record at this moment. */
   converts(key: number, record: number, tick: number, ms: number): void {
-    this.#units.forget(key, this.#firstMs(record, Math.min(tick, this.#lastTick(record, ms))))
+    const firstMs = this.#firstMs(record, Math.min(tick, this.#lastTick(record, ms)))
+    for (const own of this.#timeline.records) {
+      const ownMs = this.#firstMs(own, this.#timeline.tickAt(own, ms))
+      this.#units.forget(key, own, own < record ? Math.min(firstMs, ownMs) : firstMs)
+    }
   }
 
   /** The key loses its cell at this moment. What counts by one of these records still counts. */
   losesCell(key: number, records: readonly number[], ms: number): void {
     const firsts = records.map((record) => this.#firstMs(record, this.#lastTick(record, ms)))
-    this.#units.forget(key, Math.min(...firsts))
+    for (const own of this.#timeline.records) this.#units.forget(key, own, Math.min(...firsts))
   }
 
   /** The units in the buckets of the window that ends in this tick of a record. */

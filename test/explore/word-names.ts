@@ -8,6 +8,7 @@ import {
   HI,
   NAMES_AT,
   NODE_COUNT,
+  PAST_WORDS,
   RECORD,
   RECORD_WORDS,
   RECORDS_AT,
@@ -19,6 +20,7 @@ import { limitIn, recordIn } from '#millrace/memory/records.js'
 
 const FIELDS = ['hi', 'admission', 'tick', 'as-of', 'until']
 const EXTRA = ['generation', 'giving']
+const PASTS = ['past', 'past-until', 'carried', 'carried-tick']
 const STATES = ['FREE', 'CLAIMED', 'NAMED', 'LIVE']
 const HEADER_NAMES = new Map<number, string>(Object.entries(HEADER).map(([name, index]) => [index, name]))
 const RECORD_NAMES = new Map<number, string>(Object.entries(RECORD).map(([name, index]) => [index, name]))
@@ -31,6 +33,10 @@ export function nameOfWord(shape: Shape, index: number): string {
     return `${RECORD_NAMES.get(word % RECORD_WORDS)} of record ${Math.floor(word / RECORD_WORDS)}`
   }
   if (index < shape.waysAt) return `name of way ${index - NAMES_AT}`
+  if (index >= shape.pastAt) {
+    const past = index - shape.pastAt
+    return `${PASTS[past % PAST_WORDS]} of way ${Math.floor(past / PAST_WORDS)}`
+  }
   if (index >= shape.extraAt) {
     const extra = index - shape.extraAt
     return `${EXTRA[extra % shape.extraWords]} of way ${Math.floor(extra / shape.extraWords)}`

@@ -1,6 +1,6 @@
 // run: also-full
-// Random operations while policies change, judged by a log of all admissions: what an old window still counts at a
-// change counts in the new one, for each algorithm, with one thread or two.
+// Random operations while policies change and `update` changes the default, judged by a log of all admissions: what an
+// old window still counts at a change counts in each new one, for each algorithm, with one thread or two.
 import {
   attachLimiter,
   createLimiter,
@@ -49,6 +49,10 @@ for (const [index, algorithm] of ALGORITHMS.entries()) {
     for (let seed = 1; seed <= RUNS; seed++) await play(algorithm, seed * ALGORITHMS.length + index)
   })
 
+  test(`no window is over its limit while update changes it: ${algorithm.name}`, async () => {
+    for (let seed = 1; seed <= RUNS; seed++) await play(algorithm, seed * ALGORITHMS.length + index, false)
+  })
+
   test(`a key that goes to and fro counts once: ${algorithm.name}`, async () => {
     const rule = { ...algorithm.options, ...(algorithm.maxLimit && { maxLimit: 100 }) }
     const clock = manualClock(60_000_000)
@@ -68,12 +72,35 @@ for (const [index, algorithm] of ALGORITHMS.entries()) {
       clock.advance(1_000)
       assert.is(limiter.usage('a'), 5, `and back, ${i}`)
     }
+    for (let i = 0; i < 10; i++) {
+      limiter.update('default', { window: '2h' })
+      clock.advance(1_000)
+      assert.is(limiter.usage('a'), 5, `there by update, ${i}`)
+      limiter.update('default', { window: '1h' })
+      clock.advance(1_000)
+      assert.is(limiter.usage('a'), 5, `and back by update, ${i}`)
+    }
     await limiter.close()
   })
 }
 
+test('a key that rests while its longest window ends still counts, as that counted it at the change', async () => {
+  const clock = manualClock(60_000_000)
+  const limiter = createLimiter({ limit: 5, window: '1h', clock })
+  assert.ok(limiter.check('a', 5).allowed)
+  limiter.update('default', { window: '1m' })
+  assert.is(limiter.usage('a'), 5)
+  clock.advance(4 * 60_000)
+  assert.ok(limiter.check('a').allowed)
+  limiter.update('default', { window: '2h' })
+  clock.advance(60 * 60_000)
+  assert.is(limiter.usage('a'), 6)
+  assert.not(limiter.check('a').allowed)
+  await limiter.close()
+})
+
 /** Plays on a limiter and on one that is attached to it, which learns of each change at once or later. */
-async function play(algorithm: AlgorithmCase, seed: number): Promise<void> {
+async function play(algorithm: AlgorithmCase, seed: number, hasStore = true): Promise<void> {
   const next = random(seed)
   const clock = manualClock(60_000_000)
   const policyOf = (windowMs: number, limit: number): RuleOptions => ({
@@ -83,9 +110,13 @@ async function play(algorithm: AlgorithmCase, seed: number): Promise<void> {
     ...(algorithm.maxLimit && { maxLimit: 12 }),
   })
   const configs = [memoryConfig(), memoryConfig()]
-  const options = { default: policyOf(WINDOWS[0]!, 8), clock, maxKeys: 100, maxWindows: 64 }
-  const first = createLimiter({ ...options, config: configs[0]! })
-  const limiters: Limiter[] = [first, attachLimiter(first.share(), { config: configs[1]! })]
+  const rule = policyOf(WINDOWS[0]!, 8)
+  const options = { clock, maxKeys: 100 }
+  const first = hasStore
+    ? createLimiter({ ...options, default: rule, maxWindows: 64, config: configs[0]! })
+    : createLimiter({ ...options, ...rule })
+  const second = attachLimiter(first.share(), hasStore ? { config: configs[1]! } : {})
+  const limiters: Limiter[] = [first, second]
   const charges: Judged[] = []
   /** What the second thread has not learned yet. */
   const news: (() => Promise<unknown>)[] = []
@@ -104,8 +135,8 @@ async function play(algorithm: AlgorithmCase, seed: number): Promise<void> {
       if (next(6) === 0) charges.at(-1)!.units -= limiter.refund(decision)
     } else if (pick < 11) limiter.peek(key, 1 + next(4))
     else if (pick < 12) limiter.checkMany(KEYS, 0)
-    else if (pick < 13 && !algorithm.countsInParts) limiter.update('default', { limit: 4 + next(5) })
-    else if (pick < 16) await change(key)
+    else if (pick < 13 || (pick < 14 && !hasStore)) update(limiter)
+    else if (pick < 16 && hasStore) await change(key)
     else {
       while (news.length > 0) await news.shift()!()
       clock.advance(next(4) === 0 ? next(900_000) : next(5_000))
@@ -119,17 +150,31 @@ async function play(algorithm: AlgorithmCase, seed: number): Promise<void> {
     assert.ok(limiters[next(2)]!.check(key, limit).allowed, `seed ${seed}: the whole limit at rest`)
   }
 
+  /** Changes the default, or the only rule, for all threads at once. */
+  function update(limiter: Limiter): void {
+    for (const who of limiters.keys()) keep(who)
+    const window = WINDOWS[next(WINDOWS.length)]!
+    const limit = 4 + next(5)
+    if (algorithm.countsInParts) limiter.update('default', { window })
+    else limiter.update('default', next(2) === 0 ? { limit } : { window, limit })
+  }
+
+  /** Notes which charges count before a change, in a thread. */
+  function keep(who: number): void {
+    for (const charge of charges) {
+      const units = counted(charge, who)
+      charge.isKept &&= units > 0
+      // The rest has come back. What is left of each charge is rounded up, and that of all together once.
+      if (algorithm.countsInParts && units < charge.units) charge.units = units - 1
+    }
+  }
+
   /** Puts or deletes the policy of a key, or of a prefix. */
   async function change(of: string): Promise<void> {
     const name = next(3) === 0 ? 'plan:*' : of
     const policy = next(3) === 0 ? undefined : policyOf(WINDOWS[next(WINDOWS.length)]!, 4 + next(5))
     const learns = (who: number) => async () => {
-      for (const charge of charges) {
-        const units = counted(charge, who)
-        charge.isKept &&= units > 0
-        // The rest has come back. What is left of each charge is rounded up, and that of all together once.
-        if (algorithm.countsInParts && units < charge.units) charge.units = units - 1
-      }
+      keep(who)
       const before = KEYS.map((each) => ruleOf(limiters[who]!, each))
       await (policy === undefined ? configs[who]!.delete(name) : configs[who]!.put(name, policy))
       // Another bucket is charged for units, not for parts of the limit.
@@ -151,7 +196,11 @@ async function play(algorithm: AlgorithmCase, seed: number): Promise<void> {
   function counted(charge: Judged, who: number): number {
     const present = ruleOf(limiters[who]!, charge.key)
     if (present.begunMs !== undefined) return charge.atMs >= present.begunMs ? charge.units : 0
-    return Math.max(...[present, charge.by].map((rule) => algorithm.used(rule, [charge], clock.now())))
+    const admitted = { ...charge, limit: charge.by.limit }
+    return Math.max(
+      algorithm.used(present, [charge], clock.now()),
+      algorithm.used(charge.by, [admitted], clock.now()),
+    )
   }
 
   function ruleOf(limiter: Limiter, key: string): Present {
@@ -159,7 +208,8 @@ async function play(algorithm: AlgorithmCase, seed: number): Promise<void> {
   }
 
   function ruleBy(limiter: Limiter, decision: Decision): Present {
-    const { windowMs, granularityMs } = (limiter as unknown as Deciders).deciderOf(decision).rules[0]!
+    const decider = hasStore ? (limiter as unknown as Deciders).deciderOf(decision) : limiter
+    const { windowMs, granularityMs } = decider.rules[0]!
     // Windows that begin with a key's first request begin with what is carried, too.
     const isFromFirst = algorithm.options.align === 'first'
     const begunMs = isFromFirst ? clock.now() + decision.resetMs - windowMs : undefined

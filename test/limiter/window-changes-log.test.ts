@@ -11,8 +11,10 @@ const KEYS = ['a', 'b', 'c']
 interface Charge {
   readonly key: string
   readonly atMs: number
+  /** The window by which it was admitted. */
+  readonly windowMs: number
   cost: number
-  /** Whether it counted at each change of the window so far: then no later window may forget it. */
+  /** Whether the window, or that of its admission, counted it at each change so far: then none may forget it. */
   isKept: boolean
 }
 
@@ -49,16 +51,17 @@ function play(rule: (typeof RULES)[number], seed: number): void {
       const cost = 1 + next(4)
       const decision = own.check(key, cost)
       if (decision.allowed) {
-        charges.push({ key, atMs: clock.now(), cost, isKept: true })
+        charges.push({ key, atMs: clock.now(), windowMs: own.rule.windowMs, cost, isKept: true })
         judge()
         if (next(6) === 0) charges.at(-1)!.cost -= own.refund(decision)
       } else judgeRefusal(decision.retryAfterMs)
     } else if (pick < 11) own.peek(key, 1 + next(4))
-    else if (pick < 12) assert.ok(own.usage(key) <= 16)
+    else if (pick < 12) assert.ok(own.usage(key) <= admitted(key), 'each unit counts once')
     else if (pick < 13) own.checkMany(KEYS, 0)
     else if (pick < 15) {
       const { windowMs } = own.rule
-      for (const charge of charges) charge.isKept &&= charge.atMs > clock.now() - windowMs
+      for (const charge of charges)
+        charge.isKept &&= charge.atMs > clock.now() - Math.max(windowMs, charge.windowMs)
       own.update('default', { window: WINDOWS[next(WINDOWS.length)]!, limit: 4 + next(8) })
       changes++
       if (changes === 60) break
@@ -68,6 +71,11 @@ function play(rule: (typeof RULES)[number], seed: number): void {
   for (const key of KEYS) {
     const { limit } = limiter.rule
     assert.ok(limiters[next(2)]!.check(key, limit).allowed, `seed ${seed}: the whole limit at rest`)
+  }
+
+  /** A change may let units count for another window. */
+  function admitted(key: string): number {
+    return charges.reduce((sum, charge) => (charge.key === key ? sum + charge.cost : sum), 0)
   }
 
   /** The units of the last admission's key that count in the window that ends now. */

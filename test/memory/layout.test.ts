@@ -80,6 +80,11 @@ const VERSION_7 = {
   SUNK: 3,
   GENERATION: 0,
   GIVING: 1,
+  PAST: 0,
+  PAST_UNTIL: 1,
+  CARRIED: 2,
+  CARRIED_TICK: 3,
+  PAST_WORDS: 4,
   ONE_TURN: 1 << 16,
   EXTRA_WORDS: 2,
   PER_SECOND: 16,
@@ -201,7 +206,8 @@ test('an arena has ways for its keys at a load of 80 %, and memory for all words
     waysAt: 17_152,
     extraAt: 17_152 + 16_000 * 66,
     extraWords: 2,
-    words: 17_152 + 16_000 * 68,
+    pastAt: 17_152 + 16_000 * 68,
+    words: 17_152 + 16_000 * 72,
   })
 })
 

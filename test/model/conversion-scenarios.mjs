@@ -27,7 +27,36 @@ const growing = { records: 2, granule: 1, limit: 2, laps: 64 }
 /** The rule has just changed. */
 const grown = { ...growing, changed: change(2) }
 const shrunk = { ...growing, granule: 2, start: 4, changed: change(1) }
+/** A window that is short has become the present one, and does not cover what the long one before it still counts. */
+const back = { records: 3, granule: 4, limit: 2, start: 10, laps: 64, changed: change(1) }
 export const conversions = {
+  'a shorter window, and a longer one': {
+    ...back,
+    init: [used(1, 1)],
+    threads: [[check(1), change(4), check(1)], [check(1)]],
+    clock: 1,
+  },
+  'a past that the shorter window counts, too': {
+    ...back,
+    start: 9,
+    init: [used(1, 1)],
+    threads: [[check(1), change(4), check(1)]],
+    once: true,
+    clock: 1,
+  },
+  'a shorter window and a longer one, and a death': {
+    ...back,
+    init: [used(2, 1)],
+    threads: [[check(1), change(4), check(1)], [check(1)]],
+    clock: 0,
+    deaths: true,
+  },
+  'a longer window while two convert to a shorter one': {
+    ...back,
+    init: [used(2, 1)],
+    threads: [[change(4), check(1)], [check(1)], [check(1)]],
+    clock: 0,
+  },
   'a window grows among decisions': {
     ...growing,
     init: [used(1)],
@@ -361,6 +390,10 @@ export const conversions = {
 
 /** For each rule of a conversion a scenario that fails without it. */
 export const conversionMistakes = {
+  'remembers nothing': 'a shorter window, and a longer one',
+  'a past on top of what is carried': 'a past that the shorter window counts, too',
+  'not in the total': 'a shorter window and a longer one, and a death',
+  'the past read after the fence': 'a shorter window and a longer one, and a death',
   'clock after CURRENT': 'a window grows among decisions',
   'counted by a new reading': 'a second change before a late count',
   'old window at the new reading': 'a window grows among decisions',

@@ -9,20 +9,24 @@
 //              new reading of the clock, as anything may have been admitted until now
 //     carry    charges the sum, or the whole total, to the bucket of the tick
 //     enter    after a count, moves the tick to the decision's reading, for which the sum was made
+//     remember  keeps what earlier windows still count and the carry does not (`past.mjs`)
 //     finish   CAS(HI: key | CONVERTING | new -> key | new). If it fails, takes out of the bucket what it charged
+//     say      notes what has been carried, and in which tick
 //
 // Moves of the tick sweep nothing here: no scenario has as many laps as would come round.
 //
 // A thread that finds CONVERTING does all from the fence on: the one that began may be dead. If the name has an
 // earlier record than the present one, the thread flips it to the present one first.
 import { absent } from './insertion.mjs'
-import { covered, current, ownReading } from './records.mjs'
+import { past, pastIn, raised, unitsSince } from './past.mjs'
+import { covered, coveredBy, current, longestSince, ownReading } from './records.mjs'
 import { sumOf } from './sums.mjs'
 import {
   ADM,
   ASOF,
   adm,
   at,
+  BEGUN,
   become,
   beginOf,
   broken,
@@ -56,6 +60,7 @@ import {
   NAMED,
   NEVER,
   ORDER,
+  PAST,
   RING,
   recordAt,
   recordOf,
@@ -82,7 +87,7 @@ const viewed = ({ kind, key, cost }, word, carried) =>
 const again = ({ kind, tries, early }) => to('view', kind === 'end any' ? {} : { tries, early })
 
 /** What follows a carry. */
-const onward = (isCounted) => (!isCounted || broken === 'left at the old tick' ? 'finish' : 'enterNew')
+const onward = (isCounted) => (!isCounted || broken === 'left at the old tick' ? 'remember' : 'enterNew')
 
 /** Charges `units` to the bucket of the cell's tick, or as many as fit. Returns what and where, or nothing: not yet. */
 function* charged(w, units) {
@@ -119,6 +124,7 @@ export function* enteredByItsRecord(w, now) {
 }
 
 export const conversion = {
+  ...past,
   // The clock comes before CURRENT. So no thread counts by a record at a reading from after its end.
   *view({ kind, key, cost, tries, early }) {
     if (kind === 'change') return to('change', { now: yield clock })
@@ -156,20 +162,40 @@ export const conversion = {
       tickOf(reading - covered(), old),
       Math.max(e, tickOf(reading, old)) - granulesOf(old),
     )
+    const p = yield load(w, PAST)
+    const before = yield* pastIn(w, p, now, old)
+    const longest = longestSince(old)
+    const ownNow = ownReading(now, old, e, longest)
+    const ownFrom = Math.max(
+      tickOf(ownNow - longest, old),
+      Math.max(e, tickOf(ownNow, old)) - granulesOf(old),
+    )
     let units = 0
-    for (let u = e; u >= from && u >= 0; u--) {
+    let own = 0
+    for (let u = e; u >= Math.min(from, ownFrom) && u >= 0; u--) {
       const b = yield load(w, slot(u))
-      if (lap(b) === lapOf(u)) units += count(b)
+      if (lap(b) !== lapOf(u)) continue
+      if (u >= from) units += count(b)
+      if (u >= ownFrom) own += count(b)
     }
+    if (covered() > coveredBy(old)) units = before.atLeast(units, now - covered(), reading)
+    const counted = before.atLeast(own, now - longest, ownNow)
+    const ru = counted > 0 ? Math.max(counted, units) : 0
+    const ownEnd = own > 0 ? beginOf(e + 1 + granulesOf(old), old) : now
+    const rt = Math.max(before.until, coveredBy(old) < longest ? beginOf(e + 1, old) + longest : ownEnd)
     const end = broken === 'placed at its beginning' ? beginOf(e, old) : beginOf(e + 1, old)
-    return to('flip', { w, hi, tries, early, v, e, units, end: end <= now ? end : undefined })
+    return to('flip', { w, hi, tries, early, v, e, units, end: end <= now ? end : undefined, p, ru, rt })
   },
-  *flip({ kind, w, hi, tries, early, v, e, units, end }) {
+  *flip({ kind, w, hi, tries, early, v, e, units, end, p, ru, rt }) {
     const flipped = hiOf(keyOf(hi)) | CONVERTING
     if (!(yield cas(w, HI, hi, flipped))) return again({ kind, tries, early })
-    return to('fence', { w, hi: flipped, tries, early, v, e, units, end })
+    return to('fence', { w, hi: flipped, tries, early, v, e, units, end, p, ru, rt })
   },
-  *fence({ kind, w, hi, tries, early, v, e, units, end }) {
+  *fence({ kind, w, hi, tries, early, v, e, units, end, p, ru, rt }) {
+    const q = yield load(w, PAST)
+    p ??= q
+    const from = early === undefined ? 0 : early - covered()
+    let earlier = yield* unitsSince(w, q, from)
     if (broken === 'placed before the fence') yield* entered(w, yield clock, recordOf(hi))
     const x = yield load(w, ADM)
     if (state(x) !== LIVE) return again({ kind, tries, early })
@@ -177,14 +203,16 @@ export const conversion = {
       return again({ kind, tries, early })
     const fenced = adm(epoch(x) + 1, LIVE, total(x))
     if (broken !== 'no fence' && !(yield cas(w, ADM, x, fenced))) return again({ kind, tries, early })
+    if (broken === 'the past read after the fence') earlier = yield* unitsSince(w, yield load(w, PAST), from)
     const isSame = x === v || (v !== undefined && broken === 'counted though changed')
     const isCounted = isSame && (yield load(w, TICK)) === e
     if (isCounted && broken !== 'the total carried')
-      return to('place', { w, hi, tries, early, units, now: end, isCounted: 1 })
+      return to('place', { w, hi, tries, early, units, now: end, isCounted: 1, p, ru, rt })
     const now = broken === 'an old reading' ? early : undefined
-    return to('place', { w, hi, tries, early, units: Math.min(total(x), MAX - 1), now })
+    const all = Math.min(total(x) + earlier, MAX - 1)
+    return to('place', { w, hi, tries, early, units: all, now, p, ru: all })
   },
-  *place({ kind, w, hi, tries, early, units, now, isCounted }) {
+  *place({ kind, w, hi, tries, early, units, now, isCounted, p, ru, rt }) {
     // A new reading is the thread's from here on. CURRENT comes after it: the record may have ended.
     if (now === undefined) {
       now = early = yield clock
@@ -192,10 +220,10 @@ export const conversion = {
       if (!isUnchecked && recordOf(yield current) !== VIEW) return again({ kind, tries, early })
     }
     const isPlaced = yield* entered(w, now, recordOf(hi))
-    return to(isPlaced ? 'carry' : 'place', { w, hi, tries, early, units, now, isCounted })
+    return to(isPlaced ? 'carry' : 'place', { w, hi, tries, early, units, now, isCounted, p, ru, rt })
   },
   // Another thread may have finished. After that, a carry would only take room from the key.
-  *carry({ kind, w, hi, tries, early, units, isCounted }) {
+  *carry({ kind, w, hi, tries, early, units, isCounted, p, ru, rt }) {
     if (broken === 'finish before carry') yield cas(w, HI, hi, hi & ~CONVERTING)
     else if ((yield load(w, HI)) !== hi) return again({ kind, tries, early })
     const isToCarry =
@@ -203,27 +231,30 @@ export const conversion = {
       broken !== 'no carry' &&
       (broken !== 'carried unless it counts' || (yield* sumOf(w, yield load(w, TICK), 0)) < units)
     const carried = isToCarry ? yield* charged(w, units) : { most: 0 }
-    if (!carried) return to('carry', { w, hi, tries, early, units, isCounted })
+    if (!carried) return to('carry', { w, hi, tries, early, units, isCounted, p, ru, rt })
     const { u, most, isCut } = carried
-    if (isCut && broken !== 'unsunk') return to('sink', { w, hi, tries, early, isCounted, u })
-    return to(onward(isCounted), { w, hi, tries, early, u, most })
+    if (isToCarry && broken !== 'not in the total') yield* raised(w, units)
+    if (isCut && broken !== 'unsunk') return to('sink', { w, hi, tries, early, isCounted, u, p, ru, rt })
+    const whole = most === units && units > 0 ? 1 : undefined
+    return to(onward(isCounted), { w, hi, tries, early, u, most, whole, p, ru, rt })
   },
   // Not all units fit: another thread, which has carried them, too, must leave its carry there.
-  *sink({ w, hi, tries, early, isCounted, u }) {
+  *sink({ w, hi, tries, early, isCounted, u, p, ru, rt }) {
     const b = yield load(w, slot(u))
     const isSunk = lap(b) !== lapOf(u) || (yield cas(w, slot(u), b, bucket(lap(b), 3, count(b))))
-    if (!isSunk) return to('sink', { w, hi, tries, early, isCounted, u })
-    return to(onward(isCounted), { w, hi, tries, early, u, most: 0 })
+    if (!isSunk) return to('sink', { w, hi, tries, early, isCounted, u, p, ru, rt })
+    return to(onward(isCounted), { w, hi, tries, early, u, most: 0, p, ru, rt })
   },
   // A thread with an older reading must not be admitted at a moment at which more counted than the sum.
-  *enterNew({ w, hi, tries, early, u, most }) {
+  *enterNew({ w, hi, tries, early, u, most, whole, p, ru, rt }) {
     const isEntered = yield* entered(w, early, recordOf(hi))
-    return to(isEntered ? 'finish' : 'enterNew', { w, hi, tries, early, u, most })
+    return to(isEntered ? 'remember' : 'enterNew', { w, hi, tries, early, u, most, whole, p, ru, rt })
   },
   *finish({ kind, w, hi, tries, early, u, most }) {
     const isFinished = yield cas(w, HI, hi, hi & ~CONVERTING)
     const isKept =
       isFinished !== (broken === 'taken out by the one that finishes') || broken === 'carried twice'
+    if (isFinished && most > 0) return to('say', { w, tries, early, u, most })
     if (isKept || most === 0) return again({ kind, tries, early })
     return to('takeCarryOut', { w, tries, early, u, most })
   },
@@ -278,6 +309,7 @@ export const conversion = {
     const word = yield current
     const record = yield (m) => m[usedAt()]++
     const publish = (m, oracle) => {
+      m[recordAt(record, BEGUN)] = now + 1
       if (m[currentAt()] !== word) return false
       const before = recordOf(word)
       m[recordAt(record, GRANULE)] = granule

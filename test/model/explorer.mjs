@@ -6,6 +6,7 @@ import { cell } from './oracle.mjs'
 import { phases } from './protocol.mjs'
 import { pathOf } from './range-sum.mjs'
 import { firstRecord } from './records.mjs'
+import { oracleWords } from './records-oracle.mjs'
 import { step, threadOf } from './steps.mjs'
 import {
   ADM,
@@ -138,7 +139,9 @@ function firstState() {
     1 + Math.max(1, ...S.threads.flat().map((op) => op.key ?? 1), ...(S.init ?? []).map(([key]) => key))
   S.ticks = S.start + S.clock + (S.records ? 30 : 2 * N + 1)
   const m = new Array(1 + S.ways * WAY + recordWords()).fill(0),
-    o = new Array(cell(S.keys, S.keys) + (S.penalties || S.records ? cell(S.keys, 0) : 0)).fill(0)
+    o = new Array(
+      S.records ? oracleWords() : cell(S.keys, S.keys) + (S.penalties ? cell(S.keys, 0) : 0),
+    ).fill(0)
   m[CLOCK] = S.start * S.sub
   if (S.records) firstRecord(m)
   takeView({}, m)

@@ -1,5 +1,6 @@
 // The phases of `protocol.mjs` that give a key a way, as `src/memory/insertion.ts` does.
 import { leftEnd } from './blocking.mjs'
+import { emptied, unitsSince } from './past.mjs'
 import { current, isExpired } from './records.mjs'
 import {
   ADM,
@@ -23,6 +24,7 @@ import {
   load,
   MAX,
   NAMED,
+  PAST,
   recordOf,
   S,
   state,
@@ -62,7 +64,8 @@ export const insertion = {
     const hi = S.records && (yield load(w, HI))
     const t = yield load(w, TICK),
       now = yield clock // a new reading: by an old one, fewer counts would have expired
-    const expired = isExpired(t, now, hi)
+    const isKept = S.records > 0 && (yield* unitsSince(w, yield load(w, PAST), now)) > 0
+    const expired = isExpired(t, now, hi) && !isKept
     if (S.records) {
       if (broken !== 'claimed by an old record' && recordOf(yield current) !== VIEW)
         return to('view', { tries: tries - 1, early })
@@ -71,7 +74,7 @@ export const insertion = {
         return to('fence', { w, hi, tries: tries - 1, early })
       if (isOther && !expired) return to('count', { w, hi, tries: tries - 1, early: now })
     }
-    if (!expired && total(v) > 0 && !S.evictLive) return done('no room')
+    if (!expired && (total(v) > 0 || isKept) && !S.evictLive) return done('no room')
     const mine = adm(
       epoch(v) + (broken === 'claim without epoch' ? 0 : 1),
       broken === 'NAMED before its name' ? NAMED : CLAIMED,
@@ -93,6 +96,7 @@ export const insertion = {
   *name({ key, w, mine, tries, early, now }) {
     yield store(w, HI, hiOf(key))
     yield store(w, LO, key)
+    if (S.records) yield* emptied(w)
     if (now !== undefined && broken !== 'taken over before the name')
       return to('takeOver', { w, mine, tries, early, now })
     const named = adm(epoch(mine), NAMED, total(mine))

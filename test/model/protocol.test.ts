@@ -33,6 +33,7 @@ const QUICK = [
   'a blocked key that two convert',
   'a block that ends for another while one converts',
   'a full key that rests',
+  'a past that the shorter window counts, too',
 ]
 /** These scenarios take up to fifteen seconds each. */
 const FULL = [
@@ -126,6 +127,9 @@ const SHORT = [
   'taken out by the one that finishes',
   'unsunk',
   'a block ended while converting',
+  'remembers nothing',
+  'a past on top of what is carried',
+  'not in the total',
 ]
 
 for (const mistake of sized({ quick: SHORT, full: shareOf(Object.keys(mistakes)) })) {

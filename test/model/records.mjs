@@ -1,5 +1,6 @@
 // How a thread of one record reads the clock for cells of another (`conversion.mjs`).
 import {
+  BEGUN,
   beginOf,
   broken,
   currentAt,
@@ -11,6 +12,7 @@ import {
   isBehind,
   isConverting,
   LIMIT,
+  memoryWord,
   N,
   ORDER,
   recordAt,
@@ -33,16 +35,31 @@ export function firstRecord(m) {
 /** The word CURRENT. */
 export const current = (m) => m[currentAt()]
 
-/** How long ago a unit can have been charged that the thread's own window covers. */
-export const covered = () => (N + 1) * granuleOf(VIEW)
+/** How long ago a unit can have been charged that a window covers: the thread's own, or a record's. */
+export const covered = () => coveredBy(VIEW)
+export const coveredBy = (record) => (record === VIEW ? N + 1 : granulesOf(record) + 1) * granuleOf(record)
+/** The same of the longest window from a record on to the one before the thread's own. */
+export function longestSince(record) {
+  let longest = 0
+  for (; record < VIEW; record++) longest = Math.max(longest, coveredBy(record))
+  return longest
+}
+
+/** The reading at which a record ended, or an earlier one. BEGUN of the next one is 0 until that is written. */
+export function endOf(old, now) {
+  const next = old + 1
+  if (next >= memoryWord(usedAt()) || next >= S.records) return now
+  return Math.min(now, memoryWord(recordAt(next, BEGUN)) - 1)
+}
 
 /**
  * The reading for a cell of the record `old`, whose tick is e. If the window has grown, it is earlier: what the
- * new window covers must not leave the old one.
+ * new window covers must not leave the old one, nor what that counted when it ended.
  */
-export function ownReading(now, old, e) {
-  const grown = old === VIEW ? 0 : covered() - granulesOf(old) * granuleOf(old)
-  return Math.max(now - Math.max(0, grown), tickOf(now, old) === e ? now : beginOf(e, old))
+export function ownReading(now, old, e, last = covered()) {
+  const grown = old === VIEW ? 0 : last - granulesOf(old) * granuleOf(old)
+  const began = tickOf(now, old) === e ? now : beginOf(e, old)
+  return Math.max(now - Math.max(0, grown), endOf(old, now), began)
 }
 
 /** Whether nothing of a cell with tick e counts any more, by the record in its name. Not while it is converted. */

@@ -15,7 +15,11 @@ export const LO = 0,
   UNTIL = 5,
   GENERATION = 6,
   GIVING = 7,
-  BUCKETS = 8
+  PAST = 8,
+  PAST_UNTIL = 9,
+  CARRIED = 10,
+  CARRIED_TICK = 11,
+  BUCKETS = 12
 export const CLOCK = 0
 
 /** The scenario and the mistake being explored, granules in a window, buckets in a ring, words in a way. */
@@ -90,9 +94,10 @@ export const GRANULE = 0,
   LIMIT = 2,
   ORDER = 3,
   GRANULES = 4,
-  ENDED = 5
+  ENDED = 5,
+  BEGUN = 6
 export const CONVERTING = 8
-const RECORD_WORDS = 6
+const RECORD_WORDS = 7
 export const currentAt = () => 1 + S.ways * WAY
 export const usedAt = () => currentAt() + 1
 export const recordAt = (record, word) => currentAt() + 2 + record * RECORD_WORDS + word
@@ -102,6 +107,10 @@ export const hiOf = (key, record = VIEW) => (S.records ? key * 16 + record : key
 export const keyOf = (hi) => (S.records ? hi >> 4 : hi)
 export const recordOf = (hi) => hi & 7
 export const isConverting = (hi) => (hi & CONVERTING) !== 0
+/** PAST and CARRIED: units, and the record of the conversion; PAST also how often it was replaced. */
+export const noted = (record, units, version = 0) => ((version % S.epochs) << 7) | (record << 4) | units
+export const notedRecord = (word) => (word >> 4) & 7
+export const versionOf = (word) => word >> 7
 export const memoryWord = (at) => memory[at]
 /** The granules in a record's window. */
 export const granulesOf = (record) => memory[recordAt(record, GRANULES)]

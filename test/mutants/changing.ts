@@ -18,7 +18,10 @@ import {
   inEngine,
   inInsertion,
   inKeyChanges,
+  inPast,
+  inPolicyPlans,
   inRecords,
+  inSummed,
   inViews,
   inWordAdjustments,
   type Mutant,
@@ -28,8 +31,7 @@ const FENCE = 'if (compareExchange(words, base + ADM, v, (v + ONE_EPOCH) | 0) !=
 const FINISH = 'const isFinished = compareExchange(words, base + HI, name, name & ~CONVERTING) === name;'
 const TAKE = 'const record = add(words, HEADER.RECORDS_USED, 1);'
 const ELSE = 'else if (single.decides(lo, hi, cost, hint))'
-const CARRY =
-  'const carried = units > 0 ? algorithm.carry(base, units, isPlaced ? this.#placed : reading) : undefined;'
+const CARRY = 'const carried = units > 0 ? algorithm.carry(base, units, placed) : undefined;'
 const TAKE_BACK = 'if (!isFinished && carried !== undefined)'
 
 export const changing: Readonly<Record<string, Mutant>> = {
@@ -78,11 +80,36 @@ export const changing: Readonly<Record<string, Mutant>> = {
   },
   'a conversion that another thread does not finish': {
     scenario: 'a key is converted by two threads, to a window that is shorter',
-    edits: [inConversion('if (isConverting)\n                this.#complete(base, name);', '')],
+    edits: [
+      inConversion(
+        'if (isConverting)\n                this.#complete(base, name, this.past.word(base));',
+        '',
+      ),
+    ],
   },
   'a conversion that does not look at CURRENT after its reading': {
     scenario: 'a longer window while a cell is converted for a new key',
     edits: [inConversion('if (this.#views.isOutdated())\n            return true;', '')],
+  },
+  'a shorter window that remembers nothing': {
+    scenario: 'a shorter window, and a longer one',
+    edits: [inConversion('isToRemember ? toRemember : NOTHING', 'NOTHING')],
+  },
+  'a past that ends before the key is used by the longer window': {
+    test: 'limiter/policy-windows-log',
+    edits: [inPast('this.units(base, nowMs, nowMs - lastMs)', 'this.units(base, nowMs)')],
+  },
+  'a past on top of what is carried of it': {
+    test: 'limiter/policy-windows-log',
+    edits: [inPast('used - this.#carriedIn(base, algorithm, reading)', 'used')],
+  },
+  'a total below what is carried': {
+    test: 'limiter/policy-windows-log',
+    edits: [inSummed('(v & COUNT) >= units || (v & STATE) !== LIVE', 'v !== -1')],
+  },
+  'a policy that counts in the cells of a changed default': {
+    test: 'config/limiter',
+    edits: [inPolicyPlans('this.#byShape.delete(this.members[0].shape.text);', '')],
   },
   'a cell that a longer window counts by its old one': {
     scenario: 'decisions around a change to a window that is longer',
@@ -96,8 +123,8 @@ export const changing: Readonly<Record<string, Mutant>> = {
     test: 'limiter/window-changes',
     edits: [
       inConversion(
-        'Math.min(isCounted ? counted.used : algorithm.mostCarried(v), MAX_TOTAL)',
-        '(isCounted ? counted.used : Math.min(algorithm.mostCarried(v), MAX_TOTAL))',
+        'Math.min(isCounted ? counted.used : most, MAX_TOTAL)',
+        '(isCounted ? counted.used : Math.min(most, MAX_TOTAL))',
       ),
     ],
   },

@@ -30,10 +30,9 @@ export const inserting: Readonly<Record<string, Mutant>> = {
     scenario: 'an empty way is claimed, beside a clock that is a granule behind',
     edits: [
       inInsertion(
-        'const isEmpty = this.#cells.isEmpty(v, tick) && this.#cells.isPast(base, tick, this.#reading);\n                if',
-        'const isEmpty = this.#cells.isEmpty(v, tick);\n                if',
+        'const isEmpty = this.#cells.isEmpty(v, tick) && this.#cells.isPast(base, tick, this.#reading);',
+        'const isEmpty = this.#cells.isEmpty(v, tick);',
       ),
-      inInsertion('wasLive && !expired && !isEmpty', 'wasLive && !expired && !this.#cells.isEmpty(v, tick)'),
     ],
   },
   'a claim without a new epoch': {

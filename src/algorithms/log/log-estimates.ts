@@ -104,6 +104,10 @@ export class LogEstimates implements CellEstimates {
     return this.#ticks.startOf(tick, readingMs)
   }
 
+  endMs(tick: number, readingMs: number): number {
+    return this.startMs(tick, readingMs) + this.#ticks.granuleMs
+  }
+
   effectMs(tick: number, readingMs: number): number {
     return this.#ticks.startOf(tick, readingMs)
   }

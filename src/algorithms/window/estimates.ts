@@ -158,6 +158,10 @@ export class Estimates implements CellEstimates {
     return this.#ticks.startOf(tick, readingMs)
   }
 
+  endMs(tick: number, readingMs: number): number {
+    return this.startMs(tick, readingMs) + this.#ticks.granuleMs
+  }
+
   effectMs(tick: number, readingMs: number): number {
     return this.#ticks.startOf(tick, readingMs)
   }

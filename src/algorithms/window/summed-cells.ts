@@ -240,8 +240,22 @@ export abstract class SummedCells extends KeyedCells implements Algorithm {
     return this.resum(base, v, read(this.words, base + TICK), reading)
   }
 
+  /** The total must not be below the counts: units that an earlier window counted may not be in it. */
   carry(base: number, units: number, reading: Reading): Charged | undefined {
-    return this.adjustments.carry(base, units, reading)
+    const carried = this.adjustments.carry(base, units, reading)
+    for (let tries = 0; ; tries = again(tries)) {
+      const v = load(this.words, base + ADM)
+      if ((v & COUNT) >= units || (v & STATE) !== LIVE) return carried
+      const next = ((v & ~COUNT) + ONE_EPOCH) | Math.min(units, MAX_TOTAL)
+      if (compareExchange(this.words, base + ADM, v, next) !== v) continue
+      this.epochs.count(base)
+      return carried
+    }
+  }
+
+  /** The total may have old counts, too; the cell what another thread carries. */
+  carriedPayload(base: number, units: number, reading: Reading): number {
+    return Math.min(units, this.estimates.usedInLast(base, reading, reading.ticks.windowMs))
   }
 
   takeBack(base: number, carried: Charged): void {

@@ -31,6 +31,7 @@ export class FixedWindow extends WordCells {
   override readonly hasWholeMs: boolean
   readonly renewsEpoch = false
   readonly refundTicks: number
+  readonly chargeTicks: number
   /** The ticks of a window. */
   readonly #size: number
 
@@ -38,6 +39,7 @@ export class FixedWindow extends WordCells {
     super(words, shape, originMs, ticks)
     this.#size = shape.buckets
     this.refundTicks = shape.buckets
+    this.chargeTicks = shape.buckets
     this.hasWholeMs = Number.isInteger(ticks.granuleMs) && Number.isInteger(ticks.offsetMs)
   }
 

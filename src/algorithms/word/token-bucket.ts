@@ -47,6 +47,7 @@ export class TokenBucket extends WordCells {
   readonly adjustments = new WordAdjustments(this)
   readonly renewsEpoch = true
   readonly refundTicks: number
+  readonly chargeTicks = 1
   /** Units of a tick, of a full bucket, and the latest TAT after the start of the cell's tick. */
   readonly #g: number
   readonly #b: number

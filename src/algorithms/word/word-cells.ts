@@ -107,6 +107,8 @@ export abstract class WordCells extends KeyedCells implements Algorithm {
   abstract givenBack(v: number, w: number, charge: WordCharge, reading: Reading): number | undefined
   /** Whether a decision that is given back gives the cell a new epoch. */
   abstract readonly renewsEpoch: boolean
+  /** The ticks, from that of a cell on, in which it is charged before it takes another one. */
+  abstract readonly chargeTicks: number
   /** The ticks for which a refund matters to an earlier charge. */
   abstract readonly refundTicks: number
 
@@ -316,6 +318,10 @@ export abstract class WordCells extends KeyedCells implements Algorithm {
 
   carry(base: number, units: number, reading: Reading): undefined {
     this.adjustments.carry(base, units, reading)
+  }
+
+  carriedPayload(base: number): number {
+    return load(this.words, base + ADM) & METER
   }
 
   /** Nothing counts twice: `raised`. */

@@ -80,6 +80,10 @@ export class WordEstimates implements CellEstimates {
     return this.#cells.ticks.startOf(tickOf(w), readingMs)
   }
 
+  endMs(w: number, readingMs: number): number {
+    return this.startMs(w, readingMs) + this.#cells.chargeTicks * this.#cells.ticks.granuleMs
+  }
+
   /** The start of the cell's tick, if it was ahead of the reading. */
   effectMs(w: number, readingMs: number): number {
     return Math.max(readingMs, this.startMs(w, readingMs))

@@ -135,7 +135,21 @@ export class KeyChanges {
   /** Forgets the key's counts, and ends its block. */
   clear(lo: number, hi: number): void {
     this.refund(lo, hi, Number.MAX_SAFE_INTEGER)
+    unlessDamaged(this.#words, false, () =>
+      this.#changeExisting(lo, hi, false, (way) => this.#forgetPast(way, lo, hi)),
+    )
     this.unblock(lo, hi)
+  }
+
+  /** Forgets what earlier windows count. PAST is read first: another key's has another word. */
+  #forgetPast(way: number, lo: number, hi: number): true | typeof GONE {
+    const { algorithm, conversion, table } = this.#views.present
+    if (conversion === undefined) return true
+    const base = algorithm.base(way)
+    const past = conversion.past.word(base)
+    if (!table.isLive(way, lo, hi)) return GONE
+    conversion.past.clear(base, past)
+    return true
   }
 
   /**
@@ -168,6 +182,7 @@ export class KeyChanges {
         return
       }
       if (algorithm.adjustments.refund(way, lo, hi, Number.MAX_SAFE_INTEGER, reading) === GONE) continue
+      if (this.#forgetPast(way, lo, hi) === GONE) continue
       if (algorithm.adjustments.unblock(way, lo, hi, reading) !== GONE) return
     }
   }

@@ -11,7 +11,7 @@ import { Insertion } from '../../memory/insertion.js'
 import { HEADER, TICK } from '../../memory/layout.js'
 import { PresentRule } from '../../memory/limit.js'
 import type { Arena } from '../../memory/records.js'
-import { arenaBy, isCurrent, recordIn } from '../../memory/records.js'
+import { arenaBy, endOfRecord, isCurrent, recordIn } from '../../memory/records.js'
 import { Table } from '../../memory/table.js'
 import { load } from '../../memory/words.js'
 
@@ -36,6 +36,8 @@ export class Views implements CellViews {
   readonly #clock: Clock
   readonly rule: PresentRule
   readonly #onChange: (view: View) => void
+  /** Called after a change of the record, in the middle of an operation. */
+  onRecord = () => {}
   readonly #others = new Map<number, CellView>()
   #present: View
 
@@ -104,16 +106,19 @@ export class Views implements CellViews {
    * damaged: the limit, as the key is refused.
    */
   usage(lo: number, hi: number, lastMs: number): number {
-    return this.#usage(lo, hi, lastMs, (reading) => reading)
+    const { reading } = this
+    return this.#usage(lo, hi, (base) => {
+      return this.#present.algorithm.estimates.usedInLast(base, reading, lastMs)
+    })
   }
 
-  #usage(lo: number, hi: number, lastMs: number, by: (reading: Reading) => Reading): number {
+  #usage(lo: number, hi: number, usedIn: (base: number) => number): number {
     return unlessDamaged(this.#arena.words, this.rule.limit, () => {
       for (let tries = 0; ; tries = again(tries)) {
         const way = this.findLive(lo, hi)
         if (way < 0) return 0
-        const { algorithm, reading, table } = this.#present
-        const used = algorithm.estimates.usedInLast(algorithm.base(way), by(reading), lastMs)
+        const { algorithm, table } = this.#present
+        const used = usedIn(algorithm.base(way))
         if (table.isLive(way, lo, hi)) return used // another thread may have converted the cell meanwhile
       }
     })
@@ -131,12 +136,21 @@ export class Views implements CellViews {
     return heldMs(this.#present, tick, reading.nowMs, lastMs)
   }
 
-  /** The units that the key has used since `fromMs`, seen at the earlier reading `atMs`. */
-  usageAt(lo: number, hi: number, fromMs: number, atMs: number): number {
-    return this.#usage(lo, hi, Math.max(0, atMs - fromMs), ({ clock, ticks }) => {
-      const reading = new Reading(clock, ticks)
-      reading.set(atMs)
-      return reading
+  /**
+   * The units that the key has used in the last `lastMs`, seen at the earlier reading `atMs`. If the window is shorter
+   * than that, those that longer windows of before still count, too.
+   */
+  usageAt(lo: number, hi: number, lastMs: number, atMs: number): number {
+    const { nowMs } = this.reading
+    return this.#usage(lo, hi, (base) => {
+      const { algorithm, conversion, reading } = this.#present
+      const { clock, ticks } = reading
+      const held = new Reading(clock, ticks)
+      held.set(atMs)
+      const ms = Math.max(0, atMs - (nowMs - lastMs))
+      if (conversion === undefined) return algorithm.estimates.usedInLast(base, held, ms)
+      const fromMs = lastMs > ticks.windowMs ? nowMs - lastMs : undefined
+      return conversion.past.used(base, { algorithm, reading: held }, ms, fromMs, nowMs)
     })
   }
 
@@ -169,6 +183,10 @@ export class Views implements CellViews {
     return fits ? Outcome.UNCOUNTED : Outcome.REFUSED
   }
 
+  endOf(record: number): number {
+    return endOfRecord(this.#arena, record, this.reading.nowMs)
+  }
+
   /** The view by which a cell of this record counts. */
   of(record: number): CellView | undefined {
     if (record === this.#present.arena.shape.record) return this.#present
@@ -189,6 +207,7 @@ export class Views implements CellViews {
     this.reading.use(ticks)
     this.#present = this.#viewOf(arena, ticks)
     this.#onChange(this.#present)
+    this.onRecord()
     return true
   }
 
@@ -198,7 +217,7 @@ export class Views implements CellViews {
     const { record } = shape
     const table = new Table(words, shape)
     const algorithm: Algorithm = algorithmFor(arena, ticks)
-    const conversion = record === 0 ? undefined : new Conversion(words, shape, table, this)
+    const conversion = record === 0 ? undefined : new Conversion(words, shape, arena.originMs, table, this)
     const recorded = { record, isOutdated: () => this.isOutdated() }
     const options = { ...recorded, onFull, others: conversion }
     const insertion = new Insertion(words, table, algorithm, reading, options)

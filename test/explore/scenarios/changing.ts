@@ -232,6 +232,18 @@ export const changing: Readonly<Record<string, Scenario>> = {
     further: [],
     threads: [[change(3), check()], [check()]],
   },
+  'a shorter window, and a longer one': {
+    forbidden: ANYTHING,
+    times: [21, 22],
+    buckets: 3,
+    before: [
+      [18, change(3)],
+      [18, check(1, 2)],
+      [18, change(1)],
+    ],
+    limit: 2,
+    threads: [[check(), change(3), check()], [check()]],
+  },
   'two changes at once': {
     forbidden: ANYTHING,
     times: [20, 22],
