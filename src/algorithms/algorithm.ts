@@ -15,8 +15,8 @@
  * `base` is the index of a cell's first word. A cost is 1 to `COUNT` units.
  */
 import type { Reading } from '../core/reading.js'
+import type { BlockTime } from '../memory/block-time.js'
 import type { Cells } from '../memory/insertion.js'
-import type { BlockTime } from './block-time.js'
 import type { Epochs } from './epochs.js'
 
 /** Results of `attempt` and `decide`. */
@@ -170,6 +170,8 @@ export interface CellEstimates {
   startMs(tick: number, readingMs: number): number
   /** The moment in milliseconds by which all units of a cell with this tick had been charged. */
   endMs(tick: number, readingMs: number): number
+  /** Whether units come back one by one, at a rate, and not each of them a window after its charge, or all at its end. */
+  readonly runsOff: boolean
   /** The moment in milliseconds at which a charge in `tick` took effect, of a decision at this reading. */
   effectMs(tick: number, readingMs: number): number
 }

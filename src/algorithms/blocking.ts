@@ -1,8 +1,9 @@
 import { again } from '../core/tries.js'
+import { nextUntil } from '../memory/block-time.js'
+import { leftUntil, nextUntil } from '../memory/block-time.js'
 import { ADM, ONE_EPOCH, UNTIL } from '../memory/layout.js'
 import { compareExchange, load, type Words } from '../memory/words.js'
 import { type Algorithm, GONE } from './algorithm.js'
-import { leftUntil, nextUntil } from './block-time.js'
 
 /** What blocking needs of an algorithm. */
 interface Blockable extends Pick<Algorithm, 'base' | 'blockMask' | 'epochs'> {

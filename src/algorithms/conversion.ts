@@ -34,6 +34,8 @@ export interface CellViews {
   endOf(record: number): number
   /** Whether the rule has another record by now. */
   isOutdated(): boolean
+  /** Whether only what a window counted when it ended is to count in another one, and not all that is still in a cell. */
+  readonly isLedger: boolean
   /** Goes on with the present rule. Returns whether the record has changed. */
   refresh(): boolean
 }
@@ -128,8 +130,7 @@ export class Conversion {
     const view = this.ownView(base, name)
     if (view === undefined) return true
     if (!view.algorithm.isExpired(base, tick, view.reading)) return false
-    const { nowMs } = this.#views.reading
-    return this.past.units(base, nowMs, this.#endOf(name)) === 0
+    return !this.hasPast(base)
   }
 
   /** Whether longer windows still count units of the cell. */
@@ -149,7 +150,9 @@ export class Conversion {
     if (view === undefined || load(this.#words, base + HI) !== name) return undefined
     const { present } = this.#views
     const { nowMs } = present.reading
-    view.reading.set(heldMs(view, tick, nowMs, lastMs, this.#endOf(name)))
+    const endMs = this.#views.endOf(name & CELL_RECORD)
+    const held = heldMs(view, tick, nowMs, lastMs, endMs)
+    view.reading.set(this.#views.isLedger ? Math.max(held, endMs) : held)
     return view
   }
 
@@ -201,12 +204,13 @@ export class Conversion {
     if (old === undefined) return undefined
     const { nowMs } = this.#views.reading
     const { estimates } = old.algorithm
-    const endMs = estimates.endMs(tick, nowMs)
+    const chargedMs = estimates.endMs(tick, nowMs)
+    const endMs = estimates.runsOff ? Math.max(chargedMs, old.reading.nowMs) : chargedMs
     const { present } = this.#views
     const isLonger = present.reading.ticks.windowMs > old.reading.ticks.windowMs
-    const fromMs = Math.max(nowMs - coveredMs(present), this.#endOf(name))
+    const fromMs = this.#fromMs(name, coveredMs(present))
     const used = this.past.used(base, old, coveredMs(present), isLonger ? fromMs : undefined, nowMs)
-    const toRemember = this.#toRemember(base, name, endMs, used)
+    const toRemember = this.#toRemember(base, name, chargedMs, used)
     return { v, tick, used, toRemember, endMs: endMs <= nowMs ? endMs : undefined }
   }
 
@@ -220,8 +224,7 @@ export class Conversion {
     const old = this.ownView(base, name, longestMs)
     if (old === undefined) return NOTHING
     const ownMs = old.reading.nowMs + old.algorithm.estimates.untilEmpty(base, old.reading)
-    const fromMs = Math.max(nowMs - longestMs, this.#endOf(name))
-    const units = this.past.used(base, old, longestMs, fromMs, nowMs)
+    const units = this.past.used(base, old, longestMs, this.#fromMs(name, longestMs), nowMs)
     return {
       units: units > 0 ? Math.max(units, carried) : 0,
       untilMs: Math.max(
@@ -231,9 +234,11 @@ export class Conversion {
     }
   }
 
-  /** The reading up to which the record of a name counted. */
-  #endOf(name: number): number {
-    return this.#views.endOf(name & CELL_RECORD)
+  /** From which moment on units of a cell count that left the window of its record in the last `lastMs`. */
+  #fromMs(name: number, lastMs: number): number {
+    const { reading, isLedger } = this.#views
+    const fromMs = reading.nowMs - lastMs
+    return isLedger ? Math.max(fromMs, this.#views.endOf(name & CELL_RECORD)) : fromMs
   }
 
   /** What the longest window of records from this one to the one before the present one covers. */
@@ -316,18 +321,21 @@ interface Counted {
 
 /**
  * The reading by which a cell with this tick, which counts by `view`, still has all units of the last `lastMs`: this
- * one, or an earlier one if its window is shorter than that, but not before its tick, nor before the moment `sinceMs`
- * from which on another window counts.
+ * one, or an earlier one if its window is shorter than that, but not before its tick. From the moment `endMs` on another
+ * window counts: a bucket runs off at the rate of that.
  */
 export function heldMs(
   { algorithm, reading }: CellView,
   tick: number,
   nowMs: number,
   lastMs: number,
-  sinceMs = Number.NEGATIVE_INFINITY,
+  endMs = nowMs,
 ): number {
+  const { estimates } = algorithm
   const fromMs = nowMs - Math.max(0, lastMs - reading.ticks.windowMs)
-  return Math.max(fromMs, Math.min(sinceMs, nowMs), algorithm.estimates.startMs(tick, nowMs))
+  const startMs = estimates.startMs(tick, nowMs)
+  const earliestMs = startMs === nowMs ? estimates.startMs(tick, endMs) : startMs
+  return Math.max(earliestMs, estimates.runsOff ? Math.min(fromMs, endMs) : fromMs)
 }
 
 /** How long ago a unit can have been charged that a window of this record covers. */

@@ -1,8 +1,8 @@
 import type { Reading } from '../core/reading.js'
+import { BlockTime, leftUntil } from '../memory/block-time.js'
 import { ADM, HI, LIVE, NAMES_AT, type Shape, STATE, TICK, UNTIL } from '../memory/layout.js'
 import { compareExchange, isStill, load, read, type Words } from '../memory/words.js'
 import { FULL } from './algorithm.js'
-import { BlockTime, leftUntil } from './block-time.js'
 import { Epochs } from './epochs.js'
 
 /** What all algorithms do with the head of a cell: name, admission word, tick, and block. */

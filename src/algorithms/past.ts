@@ -1,5 +1,6 @@
 import type { Reading } from '../core/reading.js'
 import { again } from '../core/tries.js'
+import { BlockTime } from '../memory/block-time.js'
 import {
   CARRIED,
   CARRIED_TICK,
@@ -15,7 +16,6 @@ import {
 } from '../memory/layout.js'
 import { compareExchange, load, read, store, type Words, write } from '../memory/words.js'
 import type { Algorithm } from './algorithm.js'
-import { BlockTime } from './block-time.js'
 
 /** How a cell is counted: as in `conversion.ts`. */
 export interface PastView {

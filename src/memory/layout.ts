@@ -211,7 +211,7 @@ export const RECORD = {
   /** The options `limit` and `burst` of a rule that has a burst; otherwise 0. */
   RATE_LIMIT: 10,
   RATE_BURST: 11,
-  /** The reading at which the one before ended, or an earlier one, in sixteenths of a second since the origin. */
+  /** When the one before ended, as UNTIL of a cell. 0: not known. */
   BEGUN: 12,
 } as const
 export const RECORD_WORDS = 16

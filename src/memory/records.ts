@@ -6,6 +6,7 @@ import { MAX_LIMIT } from '../core/rule-algorithms.js'
 import { type CountedRule, RECORDED } from '../core/rule-options.js'
 import { Ticks } from '../core/ticks.js'
 import { again } from '../core/tries.js'
+import { BlockTime } from './block-time.js'
 import {
   CURRENT_LIMIT,
   CURRENT_RECORD_SHIFT,
@@ -13,7 +14,6 @@ import {
   isWindow,
   MOST_RECORDS,
   type OnFull,
-  PER_SECOND,
   RECORD,
   RECORD_WORDS,
   RECORDS_AT,
@@ -80,23 +80,12 @@ export function writeRecord(
   store(words, at + RECORD.BEGUN, begun)
 }
 
-/**
- * The reading at which a record ended, or an earlier one: no thread counted by it later. The present reading if it has
- * not ended; -Infinity if that is not known, as the thread that made the next record has not written it yet. The next
- * one need not have become the present one. But its reading was taken before the load of CURRENT that came before it,
- * and the record that did has a greater index or is that one.
- */
+/** The reading at which a record ended, or up to a sixteenth of a second later; the present one if it has not ended. */
 export function endOfRecord({ words, originMs }: Arena, record: number, nowMs: number): number {
-  const next = record + 1
-  if (!isGivenOut(words, next)) return nowMs
-  const begun = load(words, recordAt(next) + RECORD.BEGUN)
-  if (begun === 0) return Number.NEGATIVE_INFINITY
-  const since = sixteenthsAt(nowMs, originMs)
-  const whole = Math.floor(since)
-  return nowMs - Math.max(0, ((whole - begun) | 0) + since - whole) * (1000 / PER_SECOND)
+  const next = record + 1 // it need not have become the present one, and then the one that did was made at the same time
+  const begun = isGivenOut(words, next) ? load(words, recordAt(next) + RECORD.BEGUN) : 0
+  return begun === 0 ? nowMs : nowMs + Math.min(0, new BlockTime(originMs).leftMs(begun, nowMs))
 }
-
-const sixteenthsAt = (ms: number, originMs: number): number => ((ms - originMs) * PER_SECOND) / 1000
 
 /** A record's rule, or undefined if the record was never given out, or something else has written to it. */
 export function readRecord(words: Words, record: number): RecordedRule | undefined {
@@ -181,7 +170,7 @@ export function changeRecord(
   const { modulus, offsetMs } = arena.shape
   const rule: RecordedRule = { ...chosenOf(arena), offsetMs, ...window }
   new Reading({ now: () => nowMs }, new Ticks(rule.windowMs, rule.buckets, modulus, 0, offsetMs)).take() // or it throws
-  const begun = Math.floor(sixteenthsAt(nowMs, arena.originMs)) | 0
+  const begun = new BlockTime(arena.originMs).wordFor(nowMs, 0) || 1
   for (let tries = 0; ; tries = again(tries)) {
     const current = load(words, HEADER.CURRENT)
     const present = arenaBy(arena, presentRecord(words, current)) ?? arena

@@ -52,12 +52,13 @@ export class KeyCountsInMemory implements KeyCounts {
     const used = usageAt(engine, this.#key, lastMs, atMs)
     if (used === 0 || used >= mostIn(engine) || !this.#endsTogether(engine, nowMs, atMs))
       return { own: used, carried: 0 }
-    const carried = Math.min(used, usageAt(engine, this.#ledger, lastMs, atMs))
-    return { own: used - carried, carried }
+    const carried = this.#inLedger(engine, (ledger) => usageAt(engine, ledger, lastMs, atMs))
+    return { own: Math.max(0, used - carried), carried: Math.min(used, carried) }
   }
 
   charged(rule: number, lastMs: number): number {
-    return this.#engines[rule]!.usage(this.#ledger.lo, this.#ledger.hi, lastMs)
+    const engine = this.#engines[rule]!
+    return this.#inLedger(engine, ({ lo, hi }) => engine.usage(lo, hi, lastMs))
   }
 
   sinceMs(rule: number, age: number): number {
@@ -70,9 +71,10 @@ export class KeyCountsInMemory implements KeyCounts {
   }
 
   charge(units: readonly number[]): void {
-    for (const [i, { changes }] of this.#engines.entries()) {
+    for (const [i, engine] of this.#engines.entries()) {
+      const { changes } = engine
       const isCharged = changes.penalize(this.#key.lo, this.#key.hi, units[i]!)
-      if (isCharged) changes.penalize(this.#ledger.lo, this.#ledger.hi, units[i]!)
+      if (isCharged) this.#inLedger(engine, ({ lo, hi }) => changes.penalize(lo, hi, units[i]!))
     }
   }
 
@@ -93,8 +95,17 @@ export class KeyCountsInMemory implements KeyCounts {
   /** Whether the ledger loses its units no later than the cell. Windows that begin with a key's first request may not. */
   #endsTogether(engine: RuleEngine, nowMs: number, atMs: number): boolean {
     if (engine.arena.align !== 'first') return true
-    const [ledger, key] = [this.#ledger, this.#key].map(({ lo, hi }) => engine.peek(lo, hi, 0).resetMs)
-    return atMs === nowMs && ledger! <= key!
+    const resetMs = ({ lo, hi }: KeyHalves) => engine.peek(lo, hi, 0).resetMs
+    return atMs === nowMs && this.#inLedger(engine, resetMs) <= resetMs(this.#key)
+  }
+
+  #inLedger<T>({ views }: RuleEngine, act: (ledger: KeyHalves) => T): T {
+    views.isLedger = true
+    try {
+      return act(this.#ledger)
+    } finally {
+      views.isLedger = false
+    }
   }
 }
 

@@ -44,6 +44,17 @@ export const conversions = {
     once: true,
     clock: 1,
   },
+  'a longer window carries what no earlier one counts any more': {
+    records: 4,
+    granule: 8,
+    limit: 3,
+    start: 18,
+    laps: 64,
+    changed: change(1, 3),
+    init: [used(1, 1)],
+    threads: [[check(1), change(2, 3), check(1), change(8, 3), check(1)]],
+    clock: 3,
+  },
   'a shorter window and a longer one, and a death': {
     ...back,
     init: [used(2, 1)],
@@ -391,6 +402,7 @@ export const conversions = {
 /** For each rule of a conversion a scenario that fails without it. */
 export const conversionMistakes = {
   'remembers nothing': 'a shorter window, and a longer one',
+  'carries more than it remembers': 'a longer window carries what no earlier one counts any more',
   'a past on top of what is carried': 'a past that the shorter window counts, too',
   'not in the total': 'a shorter window and a longer one, and a death',
   'the past read after the fence': 'a shorter window and a longer one, and a death',

@@ -26,7 +26,6 @@ import {
   ASOF,
   adm,
   at,
-  BEGUN,
   become,
   beginOf,
   broken,
@@ -180,7 +179,7 @@ export const conversion = {
     }
     if (covered() > coveredBy(old)) units = before.atLeast(units, now - covered(), reading)
     const counted = before.atLeast(own, now - longest, ownNow)
-    const ru = counted > 0 ? Math.max(counted, units) : 0
+    const ru = counted > 0 ? Math.max(counted, broken === 'carries more than it remembers' ? 0 : units) : 0
     const ownEnd = own > 0 ? beginOf(e + 1 + granulesOf(old), old) : now
     const rt = Math.max(before.until, coveredBy(old) < longest ? beginOf(e + 1, old) + longest : ownEnd)
     const end = broken === 'placed at its beginning' ? beginOf(e, old) : beginOf(e + 1, old)
@@ -309,7 +308,6 @@ export const conversion = {
     const word = yield current
     const record = yield (m) => m[usedAt()]++
     const publish = (m, oracle) => {
-      m[recordAt(record, BEGUN)] = now + 1
       if (m[currentAt()] !== word) return false
       const before = recordOf(word)
       m[recordAt(record, GRANULE)] = granule

@@ -1,7 +1,7 @@
 // What the windows before the present one still count of a key (`src/algorithms/past.ts`). PAST has the units and the
 // record of the conversion that remembered them, PAST_UNTIL when the last of them leaves its window. CARRIED and
 // CARRIED_TICK say how many of them the cell counts, too, and where.
-import { endOf, longestSince } from './records.mjs'
+import { longestSince } from './records.mjs'
 import {
   ADM,
   adm,
@@ -47,8 +47,7 @@ export function* pastIn(w, p, now, old) {
   return {
     until: Math.max(now, until),
     /** All units that counted after `from`, of which the cell counts `own` at a reading. */
-    atLeast: (own, from, reading) =>
-      until > Math.max(from, endOf(old, now)) ? count(p) + Math.max(0, own - carried(reading)) : own,
+    atLeast: (own, from, reading) => (until > from ? count(p) + Math.max(0, own - carried(reading)) : own),
   }
 }
 

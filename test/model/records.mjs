@@ -1,6 +1,5 @@
 // How a thread of one record reads the clock for cells of another (`conversion.mjs`).
 import {
-  BEGUN,
   beginOf,
   broken,
   currentAt,
@@ -12,7 +11,6 @@ import {
   isBehind,
   isConverting,
   LIMIT,
-  memoryWord,
   N,
   ORDER,
   recordAt,
@@ -45,21 +43,13 @@ export function longestSince(record) {
   return longest
 }
 
-/** The reading at which a record ended, or an earlier one. BEGUN of the next one is 0 until that is written. */
-export function endOf(old, now) {
-  const next = old + 1
-  if (next >= memoryWord(usedAt()) || next >= S.records) return now
-  return Math.min(now, memoryWord(recordAt(next, BEGUN)) - 1)
-}
-
 /**
  * The reading for a cell of the record `old`, whose tick is e. If the window has grown, it is earlier: what the
- * new window covers must not leave the old one, nor what that counted when it ended.
+ * new window covers must not leave the old one.
  */
 export function ownReading(now, old, e, last = covered()) {
   const grown = old === VIEW ? 0 : last - granulesOf(old) * granuleOf(old)
-  const began = tickOf(now, old) === e ? now : beginOf(e, old)
-  return Math.max(now - Math.max(0, grown), endOf(old, now), began)
+  return Math.max(now - Math.max(0, grown), tickOf(now, old) === e ? now : beginOf(e, old))
 }
 
 /** Whether nothing of a cell with tick e counts any more, by the record in its name. Not while it is converted. */

@@ -94,10 +94,9 @@ export const GRANULE = 0,
   LIMIT = 2,
   ORDER = 3,
   GRANULES = 4,
-  ENDED = 5,
-  BEGUN = 6
+  ENDED = 5
 export const CONVERTING = 8
-const RECORD_WORDS = 7
+const RECORD_WORDS = 6
 export const currentAt = () => 1 + S.ways * WAY
 export const usedAt = () => currentAt() + 1
 export const recordAt = (record, word) => currentAt() + 2 + record * RECORD_WORDS + word

@@ -31,6 +31,7 @@ interface View {
  * millisecond less is too early.
  */
 export class LogEstimates implements CellEstimates {
+  readonly runsOff = false
   readonly #log: Log
   readonly #ticks: Ticks
   readonly #foresight = { used: 0, fitsMs: 0, emptyMs: 0 }

@@ -31,6 +31,7 @@ interface View {
  * of fractional milliseconds.
  */
 export class Estimates implements CellEstimates {
+  readonly runsOff = false
   readonly #window: Window
   readonly #ticks: Ticks
   readonly #smooth: boolean

@@ -32,6 +32,7 @@ export class FixedWindow extends WordCells {
   readonly renewsEpoch = false
   readonly refundTicks: number
   readonly chargeTicks: number
+  readonly runsOff = false
   /** The ticks of a window. */
   readonly #size: number
 

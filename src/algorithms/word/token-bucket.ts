@@ -48,6 +48,7 @@ export class TokenBucket extends WordCells {
   readonly renewsEpoch = true
   readonly refundTicks: number
   readonly chargeTicks = 1
+  readonly runsOff = true
   /** Units of a tick, of a full bucket, and the latest TAT after the start of the cell's tick. */
   readonly #g: number
   readonly #b: number

@@ -109,6 +109,8 @@ export abstract class WordCells extends KeyedCells implements Algorithm {
   abstract readonly renewsEpoch: boolean
   /** The ticks, from that of a cell on, in which it is charged before it takes another one. */
   abstract readonly chargeTicks: number
+  /** Whether units come back one by one, and not all at the end of the window. */
+  abstract readonly runsOff: boolean
   /** The ticks for which a refund matters to an earlier charge. */
   abstract readonly refundTicks: number
 

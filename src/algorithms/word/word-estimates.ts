@@ -84,6 +84,10 @@ export class WordEstimates implements CellEstimates {
     return this.startMs(w, readingMs) + this.#cells.chargeTicks * this.#cells.ticks.granuleMs
   }
 
+  get runsOff(): boolean {
+    return this.#cells.runsOff
+  }
+
   /** The start of the cell's tick, if it was ahead of the reading. */
   effectMs(w: number, readingMs: number): number {
     return Math.max(readingMs, this.startMs(w, readingMs))

@@ -38,6 +38,11 @@ export class Views implements CellViews {
   readonly #onChange: (view: View) => void
   /** Called after a change of the record, in the middle of an operation. */
   onRecord = () => {}
+  /**
+   * Whether the keys that are looked up now are ledgers (`policies/carry-over.ts`). All units that are still in a cell
+   * at rest count when its window becomes longer. A ledger must not count what the cell of its key may have lost.
+   */
+  isLedger = false
   readonly #others = new Map<number, CellView>()
   #present: View
 

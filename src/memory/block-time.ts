@@ -1,4 +1,4 @@
-import { FOR_EVER, PER_SECOND } from '../memory/layout.js'
+import { FOR_EVER, PER_SECOND } from './layout.js'
 
 /** A way that changes hands keeps the end of a block with this bit changed: half of the range away. */
 const LEFT = 0x80000000
