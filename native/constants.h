@@ -8,7 +8,7 @@ namespace millrace {
 /** A word of shared memory. */
 using Word = uint32_t;
 
-inline constexpr Word LAYOUT_VERSION = 7;
+inline constexpr Word LAYOUT_VERSION = 8;
 inline constexpr Word HEADER_CURRENT = 12;
 inline constexpr Word CURRENT_RECORD_SHIFT = 24;
 inline constexpr Word CURRENT_LIMIT = 0xffffff;
@@ -169,6 +169,6 @@ inline constexpr double MAX_AHEAD_TICKS = 1048576;
 inline constexpr double PERIOD_MS = 2147483648;
 
 /** The addon exports this hash. The loader refuses an addon whose hash is not that of its own constants. */
-inline constexpr char CONSTANTS_HASH[] = "fc01a2d775646829";
+inline constexpr char CONSTANTS_HASH[] = "e48699c5e34818c1";
 
 }  // namespace millrace

@@ -1,5 +1,4 @@
 import { again } from '../core/tries.js'
-import { nextUntil } from '../memory/block-time.js'
 import { leftUntil, nextUntil } from '../memory/block-time.js'
 import { ADM, ONE_EPOCH, UNTIL } from '../memory/layout.js'
 import { compareExchange, load, type Words } from '../memory/words.js'

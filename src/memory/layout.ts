@@ -96,7 +96,7 @@ export { ALIGNS, EDGES } from '../core/rule-algorithms.js'
 
 export const MAGIC = 0x6d696c6c // 'mill'
 /** Changes if a word changes its place or its meaning. */
-export const LAYOUT_VERSION = 7
+export const LAYOUT_VERSION = 8
 
 export const HEADER = {
   MAGIC: 0,

@@ -1,5 +1,5 @@
-import { leftUntil } from '#millrace/algorithms/block-time.js'
 import { Outcome } from '#millrace/core/inline-decision.js'
+import { leftUntil } from '#millrace/memory/block-time.js'
 import {
   ADM,
   BLOCKED,

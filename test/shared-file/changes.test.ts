@@ -235,7 +235,7 @@ test('a file of layout version 5, without records, is refused by name and not ch
   writeFileSync(file, bytes)
   const act = () => createLimiter(options(file))
   const { message } = assertRaises(act, 'ERR_MILLRACE_SHARED_MISMATCH', 'layout version', file)
-  assert.match(message, /layout version 5 .*"layout version 7"/)
+  assert.match(message, /layout version 5 .*"layout version 8"/)
   assert.match(message, /use another file, or delete this one while no process has it open/)
   assert.ok(readFileSync(file).equals(bytes))
 })
