@@ -18,6 +18,7 @@ export const ENTRIES = {
   'compat/limiter': 'compat/limiter',
   redis: 'redis/redis',
   memcached: 'memcached/memcached',
+  backend: 'backend/backend',
   'config/memory': 'config/memory',
   'config/file': 'config/file',
   'config/lmdb': 'config/lmdb',

@@ -1,5 +1,8 @@
-/** The codes of the errors that Millrace itself raises. */
-export type OwnErrorCode =
+/**
+ * The codes of all errors of Millrace. `docs/reference/errors.md` has the causes and remedies of each. A backend of your
+ * own may raise a {@link MillraceError} with a code of its own: `string & {}` keeps the others for completion.
+ */
+export type ErrorCode =
   | 'ERR_MILLRACE_INVALID_OPTION'
   | 'ERR_MILLRACE_INVALID_RULE'
   | 'ERR_MILLRACE_INVALID_KEY'
@@ -32,16 +35,12 @@ export type OwnErrorCode =
   | 'ERR_MILLRACE_OUTAGE'
   | 'ERR_MILLRACE_REDIS_VALUE'
   | 'ERR_MILLRACE_MEMCACHED_VALUE'
+  | 'ERR_MILLRACE_STORED_VALUE'
   | 'ERR_MILLRACE_INVALID_POLICY'
   | 'ERR_MILLRACE_POLICY_TOO_LARGE'
   | 'ERR_MILLRACE_CONFIG_STORE'
   | 'ERR_MILLRACE_CONFIG_CONFLICT'
-
-/**
- * The codes of errors: `docs/reference/errors.md` has the causes and remedies of those of Millrace. A backend of your own
- * may raise a {@link MillraceError} with a code of its own.
- */
-export type ErrorCode = OwnErrorCode | (string & {})
+  | (string & {})
 
 /**
  * The error of every method of Millrace. It names the value at fault and the expected one.

@@ -22,11 +22,6 @@ export class Exchange {
   /** Sends a command once that may charge. Rejects if there is no connection, or if it is lost. */
   send(command: string, options?: ReplyOptions): Promise<unknown> {
     if (this.#connection.isReady) this.call.isSent = true
-    return this.read(command, options)
-  }
-
-  /** The same for a command that charges nothing. */
-  read(command: string, options?: ReplyOptions): Promise<unknown> {
     return this.#connection.send(command, options)
   }
 }

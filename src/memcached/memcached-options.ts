@@ -1,11 +1,13 @@
 import { checkOptions } from '../api/checks.js'
 import type { Duration } from '../core/duration.js'
-import { MillraceError } from '../core/errors.js'
+import { invalid, MillraceError } from '../core/errors.js'
 import { checkRule, checkRules } from '../core/rule.js'
 import { RULE_OPTIONS, type RuleOptions } from '../core/rule-options.js'
 import { checkPrefix } from '../remote/key-names.js'
 import { checkOutageOptions, type OnOutage, type OutagePlan } from '../remote/outage-options.js'
 import type { RemoteRule } from '../remote/remote-rule.js'
+import { rulesOfValues } from '../values/rules-of-values.js'
+import { checkSkew } from '../values/values-store.js'
 import { checkMemcacheClient, type MemcacheClient } from './client.js'
 import { checkMemcachedRule, type MemcachedRule, withAlgorithm } from './memcached-rule.js'
 
@@ -41,7 +43,8 @@ export interface MemcachedOptions {
    */
   nodes?: number
   /**
-   * For `'local'`: the number of keys that this process can count.
+   * For `'local'`: the number of keys that this process can count. With `strict: true` also the number of keys whose
+   * charges it knows: it sends them again if Memcached has lost a value.
    * @default 100_000
    */
   maxKeys?: number
@@ -51,6 +54,19 @@ export interface MemcachedOptions {
    * @default false
    */
   rememberRefusals?: boolean
+  /**
+   * Whether no more than the limit is admitted, in any window, by any number of processes. Each key is one value then,
+   * which is read, changed, and written by `cas` if it is still the same: a decision takes two round trips, and more
+   * while others change the key. Rules may have any algorithm and its options, but no `edge: 'smooth'`.
+   * @default false: two counters for each rule, one round trip, and nearly twice the limit at worst
+   */
+  strict?: boolean
+  /**
+   * With `strict: true`: by how much the clocks of processes may differ, 0 to a minute, in whole milliseconds. What is
+   * charged counts for so much longer, so that a process whose clock is ahead admits nothing too early.
+   * @default '100ms'
+   */
+  clockSkew?: Duration
   /** @internal A test's clock, in milliseconds from 1 on. */
   testTime?: () => number
 }
@@ -71,6 +87,8 @@ export interface MemcachedPlan extends OutagePlan {
   readonly client: MemcacheClient
   readonly prefix: string
   readonly rules: readonly RemoteRule[]
+  /** With `strict: true`. */
+  readonly skewMs: number | undefined
   readonly testTime: (() => number) | undefined
 }
 
@@ -82,6 +100,8 @@ const OWN_OPTIONS = [
   'nodes',
   'maxKeys',
   'rememberRefusals',
+  'strict',
+  'clockSkew',
   'testTime',
   'rules',
 ]
@@ -91,11 +111,15 @@ export function checkMemcachedOptions(
   options: MemcachedLimiterOptions | MemcachedRulesOptions,
 ): MemcachedPlan {
   checkOptions(options, [...OWN_OPTIONS, ...RULE_OPTIONS])
-  const { client, prefix, testTime } = options
+  const { client, prefix, strict = false, clockSkew, testTime } = options
   checkMemcacheClient(client)
   checkPrefix(prefix)
-  const rules = rulesOf(options)
-  return { client, prefix, rules, testTime, ...checkOutageOptions(options, rules) }
+  if (typeof strict !== 'boolean') throw invalid('strict', strict, 'true or false')
+  if (!strict && clockSkew !== undefined)
+    throw invalid('clockSkew', clockSkew, 'no such option without strict: true')
+  const rules = strict ? rulesOfValues(options, 'Memcached') : rulesOf(options)
+  const skewMs = strict ? checkSkew(clockSkew) : undefined
+  return { client, prefix, rules, skewMs, testTime, ...checkOutageOptions(options, rules) }
 }
 
 function rulesOf(options: MemcachedLimiterOptions | MemcachedRulesOptions): readonly RemoteRule[] {

@@ -1,17 +1,14 @@
 import type { Rule } from '../core/rule.js'
 import { invalidRule } from '../core/rule-algorithms.js'
-import type { FlagName, RuleOptions } from '../core/rule-options.js'
+import type { RuleOptions } from '../core/rule-options.js'
 import { LONGEST_WINDOW_MS, type RemoteRule } from '../remote/remote-rule.js'
 
-/** A rule on Memcached. */
-export interface MemcachedRule extends Pick<RuleOptions, 'limit' | 'window' | 'unit' | 'name' | FlagName> {
-  /**
-   * Two counters: that of the current fixed window, and that of the one before, by the part of it that the sliding
-   * window still covers.
-   * @default 'sliding-counter'
-   */
-  algorithm?: 'sliding-counter'
-}
+/**
+ * A rule on Memcached. Without `strict: true` it has two counters (that of the current fixed window, and that of the one
+ * before, by the part of it that the sliding window still covers): its `algorithm` is `'sliding-counter'`, which needs not
+ * be said, and it has no options of other algorithms.
+ */
+export type MemcachedRule = RuleOptions
 
 /** The options of a rule, with the only algorithm that Memcached can have if they name none. */
 export function withAlgorithm<T>(options: T): T {
@@ -24,7 +21,7 @@ export function withAlgorithm<T>(options: T): T {
 export function checkMemcachedRule(rule: Rule, path = ''): RemoteRule {
   const { algorithm, windowMs } = rule
   if (algorithm !== 'sliding-counter')
-    throw invalidRule(`${path}algorithm`, algorithm, "'sliding-counter' on Memcached")
+    throw invalidRule(`${path}algorithm`, algorithm, "'sliding-counter' on Memcached, or strict: true")
   if (!Number.isInteger(windowMs))
     throw invalidRule(`${path}window`, windowMs, 'whole milliseconds on Memcached')
   if (windowMs > LONGEST_WINDOW_MS)

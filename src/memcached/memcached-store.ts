@@ -176,8 +176,7 @@ export class MemcachedStore implements RemoteStore {
   }
 
   async clearAll(): Promise<void> {
-    const expected = 'clear(key), or a limiter with another prefix: Memcached does not list its keys'
-    throw new MillraceError('ERR_MILLRACE_INVALID_OPTION', 'clearAll', 'a limiter on Memcached', expected)
+    throw clearAllError()
   }
 
   #run<T>(key: string, act: (exchange: Exchange, call: Call) => Promise<T>): Promise<T> {
@@ -246,3 +245,8 @@ export class MemcachedStore implements RemoteStore {
 
 const sumOf = (costs: readonly UnitCosts[]): number[] =>
   costs.reduce<number[]>((sum, each) => each.map((units, i) => (sum[i] ?? 0) + units), [])
+
+export function clearAllError(): MillraceError {
+  const expected = 'clear(key), or a limiter with another prefix: Memcached does not list its keys'
+  return new MillraceError('ERR_MILLRACE_INVALID_OPTION', 'clearAll', 'a limiter on Memcached', expected)
+}

@@ -46,10 +46,11 @@ export function createMemcachedLimiter(options: MemcachedConfigLimiterOptions): 
 /**
  * Creates a limiter whose counts are on Memcached, so that one limit holds for all processes and machines that use the
  * same servers, prefix and rules. It counts by two fixed windows, weighted by time: near the limit on average, up to
- * nearly twice the limit around the end of a window. Each process goes by its own clock. Memcached may forget a counter
- * at any time.
+ * nearly twice the limit around the end of a window. With `strict: true` it counts strictly, by any algorithm. Each
+ * process goes by its own clock. Memcached may forget a counter at any time.
  * @param options the client, a prefix, the rules, and what happens while Memcached does not answer
- * @returns an {@link AsyncLimiter}. `pack`, `share`, `clearAll`, and `usage` of a part of the window are not possible;
+ * @returns an {@link AsyncLimiter}. `pack`, `share`, `clearAll`, and (without `strict`)
+ * `usage` of a part of the window are not possible;
  * `update` changes limits, in this process
  * @throws {MillraceError} `ERR_MILLRACE_INVALID_OPTION`, `ERR_MILLRACE_INVALID_RULE`
  * @example

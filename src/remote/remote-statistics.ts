@@ -32,7 +32,10 @@ export interface RedisStats extends LimiterStats {
    * again, because another process had changed the key meanwhile. Otherwise 0.
    */
   retries: number
-  /** Calls that were given up after 64 of those. Requests were refused, other calls rejected. */
+  /**
+   * With `strict: true` on Memcached and on backends of your own: calls that were given up after 64 of those. Requests
+   * were refused, other calls rejected. Otherwise 0.
+   */
   contended: number
   /**
    * The last reason for which Redis did not answer: an error of the connection while there is none, such as `connect

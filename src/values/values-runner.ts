@@ -9,8 +9,6 @@ import { KeyTurns } from './key-turns.js'
 import { encodeCounts, ValueFault } from './saved-count.js'
 import type { Values } from './values.js'
 
-/** Swaps of one call that may fail. Each one fails because another process has changed the key. */
-const MOST_TRIES = 64
 /** When a request that was refused for contention may try again. */
 const CONTENDED_MS = 10
 const KEYS_PER_CALL = 64
@@ -43,13 +41,18 @@ export class ValuesRunner implements Runner {
   contended = 0
   readonly #place: ValuesPlace
   readonly #skewMs: number
+  readonly #mostTries: number
   readonly #turns = new KeyTurns()
   #latestMs = 0
 
-  /** @param skewMs by how much the clocks of processes may differ, if the place has no clock */
-  constructor(place: ValuesPlace, skewMs = 0) {
+  /**
+   * @param skewMs by how much the clocks of processes may differ, if the place has no clock
+   * @param mostTries swaps of one call that may fail. By default, the deadline bounds them
+   */
+  constructor(place: ValuesPlace, skewMs = 0, mostTries = Number.POSITIVE_INFINITY) {
     this.#place = place
     this.#skewMs = skewMs
+    this.#mostTries = mostTries
   }
 
   set onRecovery(listener: () => void) {
@@ -97,7 +100,7 @@ export class ValuesRunner implements Runner {
       for (let tries = 1; ; tries++) {
         const [nowMs, [before]] = await Promise.all([this.#nowMs(call, values), values.read([name])])
         const counts = countsOf(call.rules, call.limits, { nowMs, skewMs: this.#skewMs }, before)
-        if (tries > MOST_TRIES) return this.#giveUp(call, counts)
+        if (tries > this.#mostTries) return this.#giveUp(call, counts)
         const reply = decide(call, counts)
         if (!counts.some(({ isChanged }) => isChanged)) return reply
         if (open.isSettled) return open.expired // nobody waits for it: it charges nothing
@@ -121,7 +124,10 @@ export class ValuesRunner implements Runner {
   #giveUp(call: CountingCall, counts: readonly Count[]): number[] {
     this.contended++
     if (call.op === 'check' || call.op === 'try') return contended(call, counts, CONTENDED_MS)
-    throw new Outage(new Error(`other processes have changed the key ${MOST_TRIES} times meanwhile`), false)
+    throw new Outage(
+      new Error(`other processes have changed the key ${this.#mostTries} times meanwhile`),
+      false,
+    )
   }
 
   /** Of a test, of the place, or of this process, whose clock stands still if it steps back. */

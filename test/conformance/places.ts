@@ -11,9 +11,10 @@ import {
 import { memoryConfig } from 'millrace/config/memory'
 import { RULE_OPTIONS } from '#millrace/core/rule-options.js'
 import { createLimiterOn } from '#millrace/create/create.js'
+import { backendMaker } from '../backend/conformance-place.js'
 import type { Either } from '../engines/both.js'
 import { START_MS } from '../limiter/support.js'
-import { memcachedMaker } from '../memcached/conformance-place.js'
+import { memcachedMaker, strictMaker } from '../memcached/conformance-place.js'
 import { redisMaker } from '../redis/conformance-place.js'
 import { folder } from '../shared-file/processes.js'
 import { OtherThread } from './thread.js'
@@ -22,9 +23,10 @@ import { OtherThread } from './thread.js'
  * inline: this thread decides, on memory of its own. thread: another thread decides, attached to that memory.
  * pool: workers decide. file: this thread decides, on a file. (The threads of a pool on a file read the clock
  * of the machine, which a test can't set.) redis: a Redis server decides. memcached: the limiter decides
- * by counters on a Memcached.
+ * by counters on a Memcached. strict: it decides by values on a Memcached. backend: it decides by values in the store that
+ * the docs have for an example.
  */
-const ALL = ['inline', 'thread', 'pool', 'file', 'redis', 'memcached'] as const
+const ALL = ['inline', 'thread', 'pool', 'file', 'redis', 'memcached', 'strict', 'backend'] as const
 export type Place = (typeof ALL)[number]
 
 /** Set by `config/conformance.test.ts`: inline limiters have a configuration store, and other places are left out. */
@@ -80,6 +82,10 @@ export function makerIn(place: Place | OnRedis): Maker | Promise<Maker> {
       return inFile()
     case 'memcached':
       return memcachedMaker()
+    case 'strict':
+      return strictMaker()
+    case 'backend':
+      return backendMaker()
     case 'redis':
     case 'cluster':
     case 'iovalkey':

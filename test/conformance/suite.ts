@@ -41,13 +41,21 @@ export interface Subject {
   granularityMs(windowMs: number, ms: number, limit?: number): number
 }
 
-/** The field `source` of a decision, where a decision has it. */
-export const sourceIn = ({ place }: Subject): { source?: 'redis' | 'memcached' } =>
-  isServer(place) ? { source: place } : {}
+/** The field `source` of a decision, by the places whose decisions have it. */
+const SOURCES: Partial<Record<Place, string>> = {
+  redis: 'redis',
+  memcached: 'memcached',
+  strict: 'memcached',
+  backend: 'lmdb',
+}
+export const sourceIn = ({ place }: Subject): { source?: string } =>
+  isServer(place) ? { source: SOURCES[place]! } : {}
 
 /** Whether a server has the counts: then this process has no table of keys. */
-export const isServer = (place: Place): place is 'redis' | 'memcached' =>
-  place === 'redis' || place === 'memcached'
+export const isServer = (place: Place): boolean => place in SOURCES
+
+/** Whether the store can list its keys, and so forget all of them. */
+export const listsKeys = (place: Place): boolean => !isServer(place) || place === 'redis'
 
 /** Claims about limiters, by their names. */
 export type Claims = Readonly<Record<string, (subject: Subject) => Promise<void>>>
@@ -65,7 +73,10 @@ const TESTS: Partial<Record<Place, Register>> = {
   file: withAddon,
   redis: withRedis,
   memcached: withMemcached,
+  strict: withMemcached,
 }
+/** Claims that need a list of all keys, or a group of limiters, which a store of values has not. */
+const NOT_ON_VALUES = /forgets all keys| group/
 const FURTHER = PLACES.filter((place) => place !== 'inline')
 
 /**
@@ -92,6 +103,7 @@ export function conform(
           const name = `${algorithm.name}: ${claim}`
           if (isServer(place) && notOnServer.test(name)) continue
           if (place === 'memcached' && notOnMemcached.test(name)) continue
+          if (!listsKeys(place) && NOT_ON_VALUES.test(name)) continue
           const own = typeof options === 'function' ? options(algorithm) : options
           if (own === undefined || (algorithm.onlyOnRedis !== undefined && place !== 'redis')) continue
           test(`${place}, ${algorithm.name}: ${claim}`, () => tryIn(place, algorithm, own, verify))
@@ -115,10 +127,10 @@ function algorithmsIn(place: Place): readonly AlgorithmCase[] {
   if (place === 'inline') return ALGORITHMS
   const quick = ALGORITHMS.slice(0, 1)
   const full = ALGORITHMS.filter(
-    ({ isAlias, isNotOnRedis }) => !isAlias && !(place === 'redis' && isNotOnRedis),
+    ({ isAlias, isNotOnRedis }) => !isAlias && !(isServer(place) && isNotOnRedis),
   )
   const all = sized({ quick, full })
-  return place === 'redis' ? all.map((anywhere) => ({ ...anywhere, ...anywhere.onRedis })) : all
+  return isServer(place) ? all.map((anywhere) => ({ ...anywhere, ...anywhere.onRedis })) : all
 }
 
 /** The first algorithm; in `npm run test:long` shards have all that Redis has. */

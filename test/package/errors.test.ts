@@ -4,9 +4,9 @@ import { readText, sourcesIn, withoutComments } from './root.js'
 
 const CODE = /ERR_MILLRACE_[A-Z0-9_]+/g
 
-/** The members of `OwnErrorCode`, without other codes in errors.ts. */
+/** The members of `ErrorCode`, without other codes in errors.ts. */
 function declaredCodes(): string[] {
-  const [, union = ''] = /export type OwnErrorCode =([^;]*?)\n\n/.exec(readText('src/core/errors.ts')) ?? []
+  const [, union = ''] = /export type ErrorCode =([^;]*?)\n\n/.exec(readText('src/core/errors.ts')) ?? []
   return union.match(CODE) ?? []
 }
 

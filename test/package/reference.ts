@@ -3,6 +3,7 @@
 export * from '../../src/index.js'
 export * from '../../src/redis/redis.js'
 export * from '../../src/memcached/memcached.js'
+export * from '../../src/backend/backend.js'
 export * from '../../src/config/memory.js'
 export * from '../../src/config/file.js'
 export * from '../../src/config/lmdb.js'
