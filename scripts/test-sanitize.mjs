@@ -1,5 +1,5 @@
 // npm run dev -- test:sanitize: runs the C++ protocol and the addon under ThreadSanitizer, AddressSanitizer and
-// UBSan (of GCC, on Linux); `--whole` runs more of it, `--share` a part that takes a minute. Passes if no sanitizer
+// UBSan (of GCC, on Linux); `--whole` runs more of it, `--share` a part that takes a few minutes. Passes if no sanitizer
 // reports anything, and if each reports the faults that are made for it.
 //
 // The test of the C++ protocol runs under each sanitizer by itself. The addon runs in Node, which is not

@@ -38,7 +38,7 @@ export const FULL: readonly Part[] = [
     args: ['scripts/test-sanitize.mjs'],
     budgetSeconds: 240,
     isAlone: true,
-    share: { args: ['scripts/test-sanitize.mjs', '--share'], budgetSeconds: 60 },
+    share: { args: ['scripts/test-sanitize.mjs', '--share'], budgetSeconds: 180 },
   },
   {
     name: 'parity',
