@@ -34,7 +34,7 @@ export interface Counts {
    */
   take(key: string, limit: number, cost: number, order?: TakeOrder): void
   /**
-   * Begins the window of a key anew: all of its hits count as of this moment. `limit` is that of its hits. Does
+   * Begins the window of a key again: all of its hits count as of this moment. `limit` is that of its hits. Does
    * nothing for an unknown key.
    */
   restart(key: string, limit: number): void

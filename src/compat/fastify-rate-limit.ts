@@ -8,9 +8,9 @@ export type { CompatOptions }
 
 /** The options of the plugin, or of a route, that the store reads. */
 export interface StoreOptions {
-  /** Whether a request beyond the limit begins the window anew. */
+  /** Whether a request beyond the limit begins the window again. */
   continueExceeding?: boolean
-  /** Whether each request beyond the limit begins the window anew, and is told to wait twice as long. */
+  /** Whether each request beyond the limit begins the window again, and is told to wait twice as long. */
   exponentialBackoff?: boolean
   /** How many keys can count, unless the option `maxKeys` of {@link MillraceStore.with} says it. */
   cache?: number

@@ -56,7 +56,7 @@ export interface FileConfigOptions {
  * `put` and `delete` write another file beside it, wait until it is on disk, and rename it over. They keep the mode,
  * the order and the rest of the text, and in YAML the comments. They reject with the error of a file that has one.
  * Those that wait are written together. No lock is taken: just before the rename the file is compared with what was
- * read, and if it is another, the change is made anew on that. Between this comparison and the rename are some
+ * read, and if it is another, the change is made again on that. Between this comparison and the rename are some
  * microseconds (in a file of megabytes: milliseconds). If another process, or an editor, writes in them, its change is
  * lost. So let one process at a time write, or choose a store that several may write to, such as
  * `millrace/config/lmdb`. A process that dies in the middle may leave a file `.NAME.PID.*.tmp`.
@@ -230,7 +230,7 @@ class FileConfig extends SyncDocumentStore {
 
   async #replaceText(text: string, next: ReadonlyMap<string, PolicyDocument | undefined>): Promise<boolean> {
     const changed = this.#format.edit(text, next)
-    const documents = this.#documents // of this text, whatever is loaded meanwhile
+    const documents = this.#documents // of this text, also if another one is loaded meanwhile
     const isReplaced = await replaceFile(this.#path, text, changed, (stats) => {
       this.#watch.know(stats)
       this.#text = changed

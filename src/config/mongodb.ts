@@ -159,7 +159,7 @@ function rangeOf(prefix: string): { $gte: string; $lt?: string } {
   return { $gte: prefix, ...(end !== undefined && { $lt: end }) }
 }
 
-/** The document, with the condition that it is still this one: its version, whatever that is, or that it has none. */
+/** The document, with the condition that it is still this one: its version, or that it has none. */
 function rawOf({ _id: _, ...document }: PolicyRecord): RawDocument {
   const token = 'version' in document ? { $eq: document.version, $exists: true } : { $exists: false }
   return { document, token }

@@ -7,7 +7,7 @@
  *
  * 1. It is charged before it is sent.
  * 2. While it is on its way, its charge is renewed before it leaves the window.
- * 3. When its answer or its failure comes, it is charged anew, and the earlier charge is given back.
+ * 3. When its answer or its failure comes, it is charged again, and the earlier charge is given back.
  *
  * **Why that is enough.** Let the server's window have the length of the client's, W, and let more than the
  * limit arrive in one such window. Take the call j among these that the client admitted last, at d(j). Each
@@ -121,7 +121,7 @@ export class Host {
       const lapses = this.#lapses
       const decision = await this.#limiter.wait(this.#key, { signal })
       if (!isStrict) return this.#send(new Permit(this, decision, 0, false))
-      // The thread may have been busy since the decision: the charge begins anew, before it is relied on.
+      // The thread may have been busy since the decision: the charge begins again, before it is relied on.
       const permit = new Permit(this, decision, 0, true)
       if (this.#charge(permit) === 0 && !hasLapsed) {
         hasLapsed = true // only once: the decision of a full table has no charge
@@ -189,7 +189,7 @@ export class Host {
     return permit
   }
 
-  /** Charges anew the calls whose charge is older than a quarter of the window. */
+  /** Charges again the calls whose charge is older than a quarter of the window. */
   #renew(): void {
     if (this.#onTheirWay.size === 0) return
     const nowMs = this.#limiter.clock.now()

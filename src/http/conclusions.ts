@@ -172,7 +172,7 @@ export class Conclusions<Request, Response> {
     return state instanceof Promise ? state.then(go) : go(state)
   }
 
-  // The decision stands whatever fails after it: the error is reported, and the request is refused.
+  // The decision stands if something fails after it: the error is reported, and the request is refused.
 
   #tell(request: Request, decision: Decision): void {
     try {

@@ -82,7 +82,7 @@ const fastifyFramework: Omit<Framework<FastifyRequest, FastifyReply>, 'pathsOf'>
 const lowered: Record<string, string> = {}
 
 /**
- * The name in lower case. Fastify keeps headers by these names, and would make the string anew for each
+ * The name in lower case. Fastify keeps headers by these names, and would make the string again for each
  * request.
  */
 function lowerCase(name: string): string {

@@ -24,7 +24,7 @@ export function slotAt(name: string, windowMs: number, atMs: number, nowMs: numb
   }
 }
 
-/** Charges units, whatever the limit is. Those of no slot are past. */
+/** Charges units, also above the limit. Those of no slot are past. */
 export async function addAll(
   exchange: Exchange,
   slots: readonly (Slot | undefined)[],

@@ -28,7 +28,7 @@ export interface Verdict {
 
 const isAbove = ({ rule, limit }: RuleCount, units: number): boolean => isEnforced(rule) && units > limit
 
-/** The units that a request may charge to each rule, whatever the counters are. */
+/** The units that a request may charge to each rule, by any counters. */
 export function chargeable(counts: readonly RuleCount[], costs: UnitCosts): number[] {
   const isPossible = !counts.some((count, i) => isAbove(count, costs[i]!))
   return counts.map(({ rule, limit }, i) =>

@@ -33,7 +33,7 @@ const HEAD_WORDS = ENTRIES + MOST_AREAS * ENTRY_WORDS
  *  2. If START is 0, pages are taken by CAS(USED: n -> n + pages), and handed over by CAS(START: 0 -> n). If that
  *     fails, another thread has handed over other pages: these are used, and those of this thread are lost. That takes
  *     two threads in the same few instructions, and a thread that dies in between loses as much; the next one that
- *     asks for the tag takes pages anew.
+ *     asks for the tag takes pages again.
  *
  * What is written into an area at first depends on the tag alone. So each thread writes it before it uses the area,
  * and one that writes it again, later than others count there, changes nothing.

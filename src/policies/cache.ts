@@ -22,7 +22,7 @@ export interface CacheSettings {
   readonly deadlineMs: number
 }
 
-/** Whoever uses the cached policies. */
+/** What uses the cached policies. */
 export interface CacheUser {
   /**
    * The plan for a policy, undefined for a key without one: a number of 0 or more; and the policy to keep, an equal one.
@@ -101,7 +101,7 @@ export class PolicyCache {
   tick(): void {
     this.#nowMs = this.#now()
     this.#recentMs = this.#nowMs - this.#settings.ttlMs / TICKS_PER_TTL
-    this.#user.dropped(undefined) // whoever keeps plans asks again, and finds out which have expired
+    this.#user.dropped(undefined) // who keeps plans asks again, and finds out which have expired
   }
 
   /**

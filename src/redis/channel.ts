@@ -297,7 +297,7 @@ export class Channel {
       }
       this.#fault = fault
     } catch (error) {
-      // The connection is lost again, or the server is busy: the next connection or call begins anew.
+      // The connection is lost again, or the server is busy: the next connection or call begins again.
       if (this.#checking !== own) return
       this.#checkError = error
       this.#noteFailure()

@@ -53,7 +53,7 @@ export class RedisLimiter extends RemoteLimiter implements Joining {
    *
    * @param shards the new list. A shard of the same name and client keeps its connection; of the same name and another
    * client, the server is taken for the same one at another address
-   * @param options `chargeBoth: false`: the counts of keys that move begin anew, now, also of changes that are under
+   * @param options `chargeBoth: false`: the counts of keys that move begin again, now, also of changes that are under
    * way. For a shard that is gone for good: else its keys are decided as in an outage until the change is over
    * @returns resolves when the new shards have answered, and have their keys
    * @throws {MillraceError} `ERR_MILLRACE_INVALID_OPTION`; `ERR_MILLRACE_OUTAGE` if a new shard does not answer within 2

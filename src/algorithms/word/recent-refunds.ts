@@ -31,7 +31,7 @@ export const areFew = ({ count }: Refunds): boolean => count < MOST
  * can matter to an earlier charge, so two periods have all those since the charge.
  *
  * A refund is counted before it changes the admission word. So a thread that loads AS_OF after the admission word
- * finds each refund that the word has. Whoever uses AS_OF loads TICK after it. So that tick is no older than the
+ * finds each refund that the word has. A thread that uses AS_OF loads TICK after it. So that tick is no older than the
  * period in AS_OF: a thread that stalls never starts an older period again.
  */
 export class RecentRefunds {

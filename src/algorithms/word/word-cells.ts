@@ -22,13 +22,13 @@
  * A decision counts at its reading, or if the cell's tick is later, at the start of that tick.
  *
  * **Emptying.** When nothing that the cell counted counts any more, its meter must be emptied before it counts
- * anew. Two words change, in this order:
+ * again. Two words change, in this order:
  *
  *     mark     CAS(TICK, t settled -> the new tick, not settled)
  *     empty    CAS(ADM, v -> empty at that tick, epoch + 1)
  *     settle   CAS(TICK -> the same tick, settled)
  *
- * Whoever finds the mark does the other two steps, so a thread that dies in between holds up no one. In the
+ * A thread that finds the mark does the other two steps, so a thread that dies in between holds up no one. In the
  * other order, a thread that still has the old tick would take the new meter for one of the old tick's time. The
  * new epoch makes each commit fail that expects the word from before.
  *

@@ -21,7 +21,7 @@ export interface NodeRedisClient {
   off(event: string | symbol, listener: (error: unknown) => void): unknown
 }
 
-/** Numbers as numbers, whatever types the client's commands have. */
+/** Numbers as numbers, also where the client's commands have other types. */
 const PLAIN = { typeMapping: {} } as const
 
 export function isNodeRedis(client: unknown): client is NodeRedisClient {

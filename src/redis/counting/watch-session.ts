@@ -64,7 +64,7 @@ export class WatchSession {
     return executed !== null
   }
 
-  /** Closes the connection, whatever it is in the middle of. */
+  /** Closes the connection, also in the middle of a transaction. */
   close(): Promise<void> {
     return this.#connection.close()
   }

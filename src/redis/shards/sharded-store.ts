@@ -146,7 +146,7 @@ export class ShardedStore implements RemoteStore {
    */
   reshard(shards: readonly NamedShard[], chargesBoth: boolean): Promise<void> {
     const changed = this.#changing.then(() => this.#reshard(shards, chargesBoth))
-    this.#changing = changed.catch(() => {}) // the caller has the error; the next change begins anew
+    this.#changing = changed.catch(() => {}) // the caller has the error; the next change begins again
     return changed
   }
 

@@ -22,7 +22,7 @@ export interface Limits {
   readonly signal: AbortSignal
 }
 
-/** Strings are compared by their UTF-8 bytes, whatever collation the collection has. */
+/** Strings are compared by their UTF-8 bytes, not by the collation of the collection. */
 export const BY_BYTES = { locale: 'simple' } as const
 
 export class MongoServer {
@@ -75,7 +75,7 @@ export class MongoServer {
       readConcern: { level: isReplicated ? 'majority' : 'local' },
       readPreference: 'primary',
       writeConcern: { w: 'majority', journal: true, wtimeoutMS: this.deadlineMs },
-      // What numbers and documents are read as, whatever the client's own options say.
+      // What numbers and documents are read as, also against the client's own options.
       promoteValues: true,
       promoteLongs: true,
       useBigInt64: false,
@@ -108,7 +108,7 @@ export class MongoServer {
 
 /**
  * Rejects if `answer` takes longer. The driver has no deadline of its own that counts all: choosing a server, waiting for
- * a connection, and repetitions. `onTimer` gets the timer, to begin anew at a sign of life.
+ * a connection, and repetitions. `onTimer` gets the timer, to begin again at a sign of life.
  */
 export async function within<T>(
   ms: number,

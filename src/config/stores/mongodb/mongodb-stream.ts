@@ -14,7 +14,7 @@ type Answer = ChangeStreamDocument<PolicyRecord> | null
 
 /**
  * The driver resumes a stream that was cut off where it was. If it can't within the deadline, or the server does not
- * have this part of its history any more, `next` rejects, and the watch begins anew.
+ * have this part of its history any more, `next` rejects, and the watch begins again.
  */
 export class StreamSource implements ChangeSource {
   readonly #server: MongoServer

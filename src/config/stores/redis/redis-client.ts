@@ -17,7 +17,7 @@ interface Options {
 
 const DISCONNECT_TIMEOUT_MS = 100
 
-/** The watch connects anew itself. */
+/** The watch connects again itself. */
 const SUBSCRIBER = {
   lazyConnect: true,
   keyPrefix: '',

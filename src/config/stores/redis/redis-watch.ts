@@ -136,7 +136,7 @@ class Session {
     const space = message.indexOf(' ')
     const revision = Number(message.slice(0, space))
     const known = this.#revision
-    // An earlier one was on its way when the revision was asked for, or the server has begun anew: `#poll` finds that.
+    // An earlier one was on its way when the revision was asked for, or the server has begun again: `#poll` finds that.
     if (known !== undefined && revision > known) this.#revision = revision
     const hasGap = known !== undefined && revision > known + 1
     this.#tell(hasGap ? {} : { keys: [message.slice(space + 1)] })

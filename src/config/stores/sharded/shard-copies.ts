@@ -1,5 +1,5 @@
-// Copies of a policy on several shards. All changes depend on the version that was read: whoever changes the policy at
-// the same time makes them fail, and they are made again on what is there then.
+// Copies of a policy on several shards. All changes depend on the version that was read: a process that changes the
+// policy at the same time makes them fail, and they are made again on what is there then.
 import { MillraceError } from '../../../core/errors.js'
 import type { PutOptions, StoredPolicy } from '../../config-store.js'
 import { at, type Shard } from './shard-search.js'
