@@ -36,8 +36,8 @@ export class PresentRule {
     this.#takeRecord = takeRecord
   }
 
-  /** The limit. Notices a change, and then calls `takeRecord` if the record is another one. */
-  get limit(): number {
+  /** Reads the limit. Notices a change, and then calls `takeRecord` if the record is another one. */
+  readLimit(): number {
     const word = read(this.#words, HEADER.CURRENT)
     if (word !== this.#word) this.#change(word)
     return this.#limit

@@ -55,7 +55,7 @@ export const several: Readonly<Record<string, Mutant>> = {
   },
   'a charge at once by a limit of before': {
     test: 'engines/rules-read-late',
-    edits: [inAttempt('this.#limit = this.#rule.limit;', 'this.#limit ||= this.#rule.limit;')],
+    edits: [inAttempt('this.#limit = this.#rule.readLimit();', 'this.#limit ||= this.#rule.readLimit();')],
   },
   'a limit that is read between the charges of two rules': {
     test: 'limiter/bad-rules',

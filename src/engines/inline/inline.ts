@@ -120,7 +120,7 @@ export class InlineEngine implements Engine<InlineDecision> {
 
   /** The present limit. Goes on with the present record. */
   get limit(): number {
-    return this.#rule.limit
+    return this.#rule.readLimit()
   }
 
   set limit(limit: number) {

@@ -68,7 +68,7 @@ export class RuleAttempt {
    * @throws MillraceError `ERR_MILLRACE_INVALID_CLOCK`
    */
   begin(): void {
-    this.#limit = this.#rule.limit
+    this.#limit = this.#rule.readLimit()
   }
 
   /** Charges `cost`, 1 or more, on this way. Returns false if it did not, for any reason. Throws nothing. */

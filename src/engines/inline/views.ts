@@ -71,7 +71,7 @@ export class Views implements CellViews {
 
   refresh(): boolean {
     const before = this.#present
-    void this.rule.limit
+    this.rule.readLimit()
     return this.#present !== before
   }
 
@@ -118,7 +118,7 @@ export class Views implements CellViews {
   }
 
   #usage(lo: number, hi: number, usedIn: (base: number) => number): number {
-    return unlessDamaged(this.#arena.words, this.rule.limit, () => {
+    return unlessDamaged(this.#arena.words, this.rule.readLimit(), () => {
       for (let tries = 0; ; tries = again(tries)) {
         const way = this.findLive(lo, hi)
         if (way < 0) return 0
