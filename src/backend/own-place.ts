@@ -3,6 +3,7 @@ import { Guard, type OpenCall } from '../remote/guard.js'
 import { Outage } from '../remote/outage.js'
 import type { Values } from '../values/values.js'
 import type { KeyOfCall, ValuesPlace } from '../values/values-runner.js'
+import { CheckedValues } from './checked-values.js'
 
 /** Values of one store, which belongs to its owner: the limiter does not close it. */
 export class OwnPlace implements ValuesPlace {
@@ -12,7 +13,7 @@ export class OwnPlace implements ValuesPlace {
 
   /** @param unused a name that no key has */
   constructor(values: Values, source: string, deadlineMs: number, unused: string) {
-    this.#values = values
+    this.#values = new CheckedValues(values)
     this.#guard = new Guard({ name: `'${source}'` }, deadlineMs)
     this.#unused = unused
   }

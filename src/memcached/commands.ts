@@ -11,11 +11,16 @@ const MARGIN_S = 2
 /** A counter that was missing has been created by another process, or is missing again. */
 const MOST_ATTEMPTS = 4
 
-/** The time to expire of a key that is needed for so many milliseconds; `Infinity`: for ever. */
+/** A later date is over at once on servers that keep dates in 31 bits. */
+const LAST_DATE_S = 2 ** 31 - 1
+
+/** The time to expire of a key that is needed for so many milliseconds; 0, for ever: `Infinity`, or after `LAST_DATE_S`. */
 export function expiryAfter(ms: number): number {
   if (ms === Number.POSITIVE_INFINITY) return 0
   const seconds = Math.ceil(ms / 1000) + MARGIN_S
-  return seconds <= LONGEST_RELATIVE_S ? seconds : Math.ceil(Date.now() / 1000) + seconds
+  if (seconds <= LONGEST_RELATIVE_S) return seconds
+  const date = Math.ceil(Date.now() / 1000) + seconds
+  return date <= LAST_DATE_S ? date : 0
 }
 
 /**

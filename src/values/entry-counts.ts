@@ -64,10 +64,15 @@ export abstract class EntryCount extends Count {
 
   charge(cost: number, ageMs = 0): number {
     const at = this.placeOf(this.tick - ageMs * this.ticksPerMs)
-    const units = Math.min(cost, this.most - sumOf(this.entries))
+    const units = Math.min(cost, this.most - this.unitsBeside(at))
     if (at === undefined || units <= 0 || this.tick >= this.endOf(at)) return NOTHING
     this.charged(this.endOf(at))
     return this.add(at, units)
+  }
+
+  /** The units that leave less room for a charge with this time. */
+  protected unitsBeside(_at: number | undefined): number {
+    return sumOf(this.entries)
   }
 
   /** Adds units, and returns the mark of the receipt. */
@@ -200,6 +205,11 @@ export class CounterCount extends EntryCount {
 
   override get used(): number {
     return usedUnits(this.#counted)
+  }
+
+  /** Those of the other window come to less and less. They must not make a charge of this one free. */
+  protected override unitsBeside(at: number | undefined): number {
+    return at === undefined ? 0 : (this.entryOf(at)?.units ?? 0)
   }
 
   protected override atMostFrom(units: number): number {

@@ -51,6 +51,65 @@ test('the page shows the example as it is', () => {
   assert.is(shown, readText('examples/lmdb-values.mjs'))
 })
 
+test('an answer of another form is an error by name, also of a store that throws', async () => {
+  const sound: Values = { read: async (keys) => keys.map(() => undefined), swap: async () => true }
+  const answers: Record<string, readonly object[]> = {
+    'values.read': [
+      { read: async () => undefined },
+      { read: async () => [] },
+      { read: async () => ['value'] },
+      { read: () => [1] },
+    ],
+    'values.swap': [
+      { swap: async () => ({ rowCount: 0 }) },
+      { swap: async () => undefined },
+      { swap: () => 1 },
+    ],
+    'values.now': [Number.NaN, undefined, 'x', 0, Number.POSITIVE_INFINITY].map((now) => ({
+      now: async () => now,
+    })),
+  }
+  for (const [option, wrong] of Object.entries(answers))
+    for (const answer of wrong)
+      for (const onOutage of ['open', 'closed'] as const) {
+        const limiter = limiterOf({ values: { ...sound, ...answer } as Values, onOutage })
+        const error = await limiter.check('key').catch((reason: unknown) => reason)
+        assert.ok(
+          error instanceof MillraceError && error.message.startsWith(`${option}: expected`),
+          `${error}`,
+        )
+      }
+  const read: Values['read'] = async (keys) => keys.map(() => null as never)
+  const none = limiterOf({
+    values: { ...sound, read },
+  })
+  assert.ok((await none.check('key')).allowed, 'null: there is no value')
+  const thrower = () => {
+    throw new Error('not now')
+  }
+  const thrown = limiterOf({
+    values: { read: thrower, swap: thrower, now: () => Promise.reject(new Error('nor this')) },
+    onOutage: 'closed',
+  })
+  const { allowed, source } = await thrown.check('key')
+  assert.equal([allowed, source], [false, 'outage'])
+})
+
+test('a full window before leaves room for the charges of a sliding counter', async () => {
+  let nowMs = 60_000_000
+  const limiter = limiterOf({
+    values: { ...values, now: async () => nowMs },
+    algorithm: 'sliding-counter',
+    limit: 4_000_000,
+    window: '1m',
+  })
+  for (let i = 0; i < 5; i++) await limiter.penalize('key', 4_000_000)
+  nowMs += 110_000
+  let admitted = 0
+  for (let i = 0; i < 20; i++) if ((await limiter.check('key', 500_000)).allowed) admitted++
+  assert.ok(admitted <= 8, `${admitted} of 8 at most`)
+})
+
 test('four processes at once never admit more than the limit', async () => {
   const member = fileURLToPath(new URL('member.js', import.meta.url))
   const children = Array.from({ length: 4 }, () => fork(member, [path]))

@@ -25,5 +25,5 @@ export function logins({ make, group, clock, times }: Subject, account: Own = {}
 export function conformGroups(claims: Claims): void {
   // Of a Cluster, the keys of a request must be in one slot: see test/redis/group.test.ts. Limiters with shards join
   // none.
-  conform([[claims, FIVE]], /^sliding (log|counter)/, /./, ['iovalkey'])
+  conform([[claims, FIVE]], /^sliding (log|counter)/, /./, /./, ['iovalkey'])
 }

@@ -109,5 +109,6 @@ conform(
   ],
   undefined,
   undefined,
+  undefined,
   [],
 )

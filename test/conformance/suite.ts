@@ -85,12 +85,14 @@ const FURTHER = PLACES.filter((place) => place !== 'inline')
  * @param notOnServer matches the algorithm and the claim, where a limiter on a server differs: it has no table in
  * memory, no packed keys, and hears of other limiters' changes only when it asks
  * @param notOnMemcached the same, where only one on Memcached differs: it does not know which charges a counter has
+ * @param notOnValues the same, where one on a store of values differs
  * @param moreOnRedis the further places on Redis where the claims hold
  */
 export function conform(
   groups: readonly (readonly [Claims, GroupOptions])[],
   notOnServer: RegExp = /^$/,
   notOnMemcached: RegExp = /^$/,
+  notOnValues: RegExp = NOT_ON_VALUES,
   moreOnRedis: readonly OnRedis[] = MORE_ON_REDIS,
 ): void {
   let tried = 0
@@ -103,7 +105,7 @@ export function conform(
           const name = `${algorithm.name}: ${claim}`
           if (isServer(place) && notOnServer.test(name)) continue
           if (place === 'memcached' && notOnMemcached.test(name)) continue
-          if (!listsKeys(place) && NOT_ON_VALUES.test(name)) continue
+          if (!listsKeys(place) && notOnValues.test(name)) continue
           const own = typeof options === 'function' ? options(algorithm) : options
           if (own === undefined || (algorithm.onlyOnRedis !== undefined && place !== 'redis')) continue
           test(`${place}, ${algorithm.name}: ${claim}`, () => tryIn(place, algorithm, own, verify))

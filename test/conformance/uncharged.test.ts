@@ -94,4 +94,4 @@ const CLAIMS: Claims = {
 }
 
 // Limiters with shards join no group.
-conform([[CLAIMS, FIVE]], /^sliding (log|counter).* group/, / group/, ['iovalkey'])
+conform([[CLAIMS, FIVE]], /^sliding (log|counter).* group/, / group/, undefined, ['iovalkey'])

@@ -53,7 +53,7 @@ test('a truncated arena is refused with the number of bytes that it should have'
 
 const TAMPERED: Record<string, number[]> = {
   MAGIC: [0, 1, -1],
-  VERSION: [0, 1, 6, 8, -1],
+  VERSION: [0, 1, 7, 9, -1],
   BUCKETS: [0, -1, 61, 2 ** 20 + 1, 2 ** 31 - 1],
   SETS: [0, 1, -2, 3, 2 ** 31 - 1],
   RANGE_SUM: [-1, 3],

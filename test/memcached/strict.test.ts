@@ -58,8 +58,9 @@ test('a request that others never let finish is refused, whatever onOutage says,
   const changes = async () => {
     while (!isOver) await rival.refund(await rival.check('key'))
   }
-  proxy.delayReplies(5)
-  const changing = changes()
+  // Longer than this process may stand still: meanwhile nobody would change the key.
+  proxy.delayReplies(20)
+  const changing = Promise.all([changes(), changes()])
   const { allowed, source, retryAfterMs } = await slow.check('key', 7)
   const penalty = await slow.penalize('key', 7).catch((reason: unknown) => reason)
   isOver = true
