@@ -207,7 +207,8 @@ export class Conversion {
     const chargedMs = estimates.endMs(tick, nowMs)
     const endMs = estimates.runsOff ? Math.max(chargedMs, old.reading.nowMs) : chargedMs
     const { present } = this.#views
-    const isLonger = present.reading.ticks.windowMs > old.reading.ticks.windowMs
+    // Also one that is as long may have begun earlier, with coarser granules or as a fixed window.
+    const isLonger = coveredMs(present) > old.reading.ticks.windowMs
     const fromMs = this.#fromMs(name, coveredMs(present))
     const used = this.past.used(base, old, coveredMs(present), isLonger ? fromMs : undefined, nowMs)
     const toRemember = this.#toRemember(base, name, chargedMs, used)

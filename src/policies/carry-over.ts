@@ -138,17 +138,15 @@ function* missingIn(to: KeyCounts, index: number, others: readonly KeyCounts[]):
   const found: OwnUnits[] = []
   for (const { counts, source } of sources) found.push((yield counts.units(source, windowMs)) as OwnUnits)
   const all = found.reduce((sum, { own }) => sum + own, 0)
+  // Also if nothing is missing: a ledger that changes its window later than its cell may keep what that has lost.
+  const allCharged = (yield to.charged(index, windowMs)) as number
   if (all === 0 && found.every(({ carried }) => carried === 0)) return 0
   let orphans = 0
   if (found.some(({ carried }) => carried > 0)) {
     const { own } = (yield to.units(index, windowMs)) as OwnUnits
     orphans = Math.max(0, ...found.map((each) => each.carried - (all + own - each.own)))
   }
-  const oldest = {
-    age: granules,
-    used: all + orphans,
-    charged: (yield to.charged(index, windowMs)) as number,
-  }
+  const oldest = { age: granules, used: all + orphans, charged: allCharged }
   let missing = Math.max(0, oldest.used - oldest.charged)
   if (granules === 0) return missing
   const look = function* (age: number): Steps<Look> {

@@ -134,6 +134,51 @@ for (const { name, options, maxLimit, countsInParts, onlyOnRedis } of ALGORITHMS
   })
 }
 
+test('a window that begins before the one that it replaces counts what that never knew', async () => {
+  const clock = manualClock(62_830_450)
+  const limiter = createLimiter({ algorithm: 'fixed-window', limit: 6, window: 60_000, clock, maxKeys: 10 })
+  assert.ok(limiter.check('a', 6).allowed)
+  limiter.update('default', { window: 61_200 })
+  limiter.usage('a')
+  clock.advance(22_065)
+  limiter.check('a')
+  limiter.update('default', { window: 60_000 })
+  assert.not(limiter.check('a', 5).allowed, '12 in one minute of the clock')
+  await limiter.close()
+})
+
+for (const { name, options, maxLimit, onlyOnRedis } of ALGORITHMS) {
+  if (onlyOnRedis !== undefined) continue
+  test(`what a ledger stands for is in its cell, over several changes: ${name}`, async () => {
+    const rule = { ...options, limit: 6, ...(maxLimit && { maxLimit: 12 }) }
+    for (const [second, waitMs] of WINDOWS.flatMap(
+      (ms) =>
+        [
+          [ms, 10],
+          [ms, 200_000],
+        ] as const,
+    )) {
+      const clock = manualClock(60_000_000)
+      const config = memoryConfig()
+      const limiter = createLimiter({ config, default: { ...rule, window: '1m' }, clock, maxKeys: 100 })
+      await config.put('a', { ...rule, window: '1h' })
+      assert.ok(limiter.check('a', 6).allowed)
+      await config.delete('a')
+      limiter.usage('a')
+      clock.advance(waitMs)
+      limiter.update('default', { window: second })
+      clock.advance(300_000)
+      limiter.usage('a')
+      clock.advance(50_000)
+      limiter.update('default', { window: '1h' })
+      const { limit, remaining } = limiter.peek('a', 0)
+      // A bucket has got less than a token back.
+      assert.ok(limit - remaining >= 5, `${second}, ${waitMs}: ${limit - remaining} of 6 count`)
+      await limiter.close()
+    }
+  })
+}
+
 /** Plays on a limiter and on one that is attached to it, which learns of each change at once or later. */
 async function play(algorithm: AlgorithmCase, seed: number, hasStore = true): Promise<void> {
   const next = random(seed)

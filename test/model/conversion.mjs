@@ -177,7 +177,7 @@ export const conversion = {
       if (u >= from) units += count(b)
       if (u >= ownFrom) own += count(b)
     }
-    if (covered() > coveredBy(old)) units = before.atLeast(units, now - covered(), reading)
+    if (covered() > granulesOf(old) * granuleOf(old)) units = before.atLeast(units, now - covered(), reading)
     const counted = before.atLeast(own, now - longest, ownNow)
     const ru = counted > 0 ? Math.max(counted, broken === 'carries more than it remembers' ? 0 : units) : 0
     const ownEnd = own > 0 ? beginOf(e + 1 + granulesOf(old), old) : now
