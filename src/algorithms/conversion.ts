@@ -205,7 +205,7 @@ export class Conversion {
     const { nowMs } = this.#views.reading
     const { estimates } = old.algorithm
     const chargedMs = estimates.endMs(tick, nowMs)
-    const endMs = estimates.runsOff ? Math.max(chargedMs, old.reading.nowMs) : chargedMs
+    const endMs = estimates.runsOff ? old.reading.nowMs : chargedMs
     const { present } = this.#views
     // Also one that is as long may have begun earlier, with coarser granules or as a fixed window.
     const isLonger = coveredMs(present) > old.reading.ticks.windowMs
@@ -322,8 +322,9 @@ interface Counted {
 
 /**
  * The reading by which a cell with this tick, which counts by `view`, still has all units of the last `lastMs`: this
- * one, or an earlier one if its window is shorter than that, but not before its tick. From the moment `endMs` on another
- * window counts: a bucket runs off at the rate of that.
+ * one, or an earlier one if its window is shorter than that, but not before its tick. A bucket is read after its last
+ * charge, or it would have more than was charged, and before the moment `endMs` from which on another window counts, as
+ * it runs off at the rate of that.
  */
 export function heldMs(
   { algorithm, reading }: CellView,
@@ -334,9 +335,9 @@ export function heldMs(
 ): number {
   const { estimates } = algorithm
   const fromMs = nowMs - Math.max(0, lastMs - reading.ticks.windowMs)
-  const startMs = estimates.startMs(tick, nowMs)
-  const earliestMs = startMs === nowMs ? estimates.startMs(tick, endMs) : startMs
-  return Math.max(earliestMs, estimates.runsOff ? Math.min(fromMs, endMs) : fromMs)
+  return estimates.runsOff
+    ? Math.min(endMs, Math.max(fromMs, estimates.endMs(tick, nowMs)))
+    : Math.max(fromMs, estimates.startMs(tick, nowMs))
 }
 
 /** How long ago a unit can have been charged that a window of this record covers. */
