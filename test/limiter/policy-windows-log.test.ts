@@ -134,6 +134,27 @@ for (const { name, options, maxLimit, countsInParts, onlyOnRedis } of ALGORITHMS
   })
 }
 
+test('a longer window does not bring back what was cleared, also after it had ended', async () => {
+  for (const { name, options, maxLimit, onlyOnRedis } of ALGORITHMS) {
+    if (onlyOnRedis !== undefined) continue
+    const rule = { ...options, limit: 10, ...(maxLimit && { maxLimit: 12 }) }
+    for (const clearing of ['clear', 'clearAll'] as const)
+      for (const waitMs of [0, 400, 900, 1_500, 5_000])
+        for (const windows of [['1s'], ['1m', '1s']] as const) {
+          const clock = manualClock(60_000_123)
+          const limiter = createLimiter({ ...rule, window: windows[0], clock, maxKeys: 10 })
+          limiter.check('a', 5)
+          limiter.update('default', { window: '1s' })
+          limiter.usage('a')
+          clock.advance(waitMs)
+          limiter[clearing]('a')
+          limiter.update('default', { window: '1m' })
+          assert.is(limiter.usage('a'), 0, `${name}, ${windows}, ${clearing} after ${waitMs}`)
+          await limiter.close()
+        }
+  }
+})
+
 test('a window that begins before the one that it replaces counts what that never knew', async () => {
   const clock = manualClock(62_830_450)
   const limiter = createLimiter({ algorithm: 'fixed-window', limit: 6, window: 60_000, clock, maxKeys: 10 })

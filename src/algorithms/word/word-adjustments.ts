@@ -4,7 +4,7 @@ import { ADM, AS_OF, LIVE, STATE, TICK } from '../../memory/layout.js'
 import { compareExchange, load, read } from '../../memory/words.js'
 import { type CellAdjustments, type Charge, GONE } from '../algorithm.js'
 import { Blocking } from '../blocking.js'
-import { isSettled, SHUT, UNKNOWN_UNITS } from './meter.js'
+import { isSettled, SHUT, tickOf, UNKNOWN_UNITS } from './meter.js'
 import { RecentRefunds } from './recent-refunds.js'
 import type { WordCells } from './word-cells.js'
 
@@ -49,11 +49,15 @@ export class WordAdjustments implements CellAdjustments {
       const refunded = this.#cells.isAllOver(base, w, reading)
         ? undefined
         : this.#cells.refunded(v, w, most, this.#cells.presentLimit, reading)
-      if (refunded === undefined) return 0
+      // To forget all: a longer window would still find what is in a cell at rest.
+      const emptied =
+        most === Number.MAX_SAFE_INTEGER && isSettled(w) ? this.#cells.emptied(v, tickOf(w)) : undefined
+      const next = emptied ?? refunded?.next
+      if (next === undefined) return 0
       this.#refunds.count(base, true)
-      if (compareExchange(words, base + ADM, v, refunded.next) !== v) continue
+      if (compareExchange(words, base + ADM, v, next) !== v) continue
       this.#counted(base)
-      return refunded.units
+      return refunded?.units ?? 0
     }
   }
 

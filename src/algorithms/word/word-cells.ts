@@ -238,13 +238,13 @@ export abstract class WordCells extends KeyedCells implements Algorithm {
   }
 
   /** The word `v` with a new epoch, and its meter empty at the start of a tick. A block stays. */
-  #emptied(v: number, tick: number): number {
+  emptied(v: number, tick: number): number {
     return ((v & ~METER) + ONE_EPOCH) | this.emptyAt(tick)
   }
 
   /** Empties the meter at the start of the cell's tick. Returns false if `v` has changed. */
   protected empties(base: number, v: number, w: number): boolean {
-    return compareExchange(this.words, base + ADM, v, this.#emptied(v, tickOf(w))) === v
+    return compareExchange(this.words, base + ADM, v, this.emptied(v, tickOf(w))) === v
   }
 
   isExpired(base: number, w: number, reading: Reading): boolean {
@@ -299,7 +299,7 @@ export abstract class WordCells extends KeyedCells implements Algorithm {
       if (!isUncounted && this.isEntered(base, v, w, reading)) return this.#goLive(base, v, v & METER)
       if (isUncounted) this.settle(base, v, w)
       // Either may have emptied the meter, with a new epoch.
-      const emptied = this.#emptied(v, tickOf(w))
+      const emptied = this.emptied(v, tickOf(w))
       if (load(words, base + ADM) === emptied) v = emptied
     }
   }
