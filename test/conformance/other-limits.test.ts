@@ -109,6 +109,6 @@ conform(
   ],
   undefined,
   undefined,
-  undefined,
+  /forgets all keys| group|a wait that no bucket can admit|a wait of a key that is blocked for ever/,
   [],
 )

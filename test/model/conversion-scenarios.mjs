@@ -407,7 +407,6 @@ export const conversionMistakes = {
   'not in the total': 'a shorter window and a longer one, and a death',
   'the past read after the fence': 'a shorter window and a longer one, and a death',
   'clock after CURRENT': 'a window grows among decisions',
-  'counted by a new reading': 'a second change before a late count',
   'old window at the new reading': 'a window grows among decisions',
   'record uncompared': 'a conversion and a late decision',
   'no fence': 'a conversion and a late decision',

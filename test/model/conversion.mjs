@@ -155,7 +155,7 @@ export const conversion = {
     if (state(v) !== LIVE || (yield load(w, HI)) !== hi) return again({ kind, tries, early })
     if (isConverting(hi)) return to('flip', { w, hi, tries, early }) // to an earlier record
     const old = recordOf(hi)
-    const now = broken === 'counted by a new reading' ? yield clock : early
+    const now = early
     const reading = broken === 'old window at the new reading' ? now : ownReading(now, old, e)
     const from = Math.max(
       tickOf(reading - covered(), old),
