@@ -33,7 +33,7 @@ export async function copyPackage(): Promise<string> {
   for (const part of ['dist', 'esm', 'scripts', 'build/test', 'package.json']) {
     await cp(join(ROOT, part), join(folder, part), { recursive: true })
   }
-  await symlink(join(ROOT, 'node_modules'), join(folder, 'node_modules'))
+  for (const part of ['node_modules', 'examples']) await symlink(join(ROOT, part), join(folder, part))
   return folder
 }
 
