@@ -42,8 +42,18 @@ export class LogCount extends EntryCount {
     return this.serial * MARK_RANGE + own
   }
 
+  /** Entries of the same time are in the order of a sorted set, which compares texts: so scripts count the same. */
+  protected override insert(entry: Entry): void {
+    const after = this.entries.findLastIndex(({ at, ...each }) =>
+      at === entry.at ? textOf(each) < textOf(entry) : at < entry.at,
+    )
+    this.entries.splice(after + 1, 0, entry)
+  }
+
   protected override entryOf(mark: number): Entry | undefined {
     const [serial, units] = [Math.floor(mark / MARK_RANGE), mark % MARK_RANGE]
     return this.entries.find((entry) => entry.serial === serial && entry.units === units)
   }
 }
+
+const textOf = ({ units, serial }: Pick<Entry, 'units' | 'serial'>): string => `${units}:${serial}`
