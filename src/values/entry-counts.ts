@@ -13,6 +13,8 @@ const MOST_IN_FIXED = 2 ** 21 - 1
 export abstract class EntryCount extends Count {
   /** Those that count, the oldest first. */
   protected entries: Entry[]
+  /** Those that have left. They stay until the count changes: a clock that steps back before finds them again. */
+  readonly #left: readonly Entry[]
 
   constructor(
     remote: RemoteRule,
@@ -22,7 +24,9 @@ export abstract class EntryCount extends Count {
     ticksPerMs?: number,
   ) {
     super(remote, limit, time, saved, ticksPerMs)
-    this.entries = (saved?.entries ?? []).filter(({ at }) => this.tick < this.endOf(at))
+    const all = saved?.entries ?? []
+    this.entries = all.filter(({ at }) => this.tick < this.endOf(at))
+    this.#left = all.slice(0, all.length - this.entries.length)
   }
 
   /** The time of the entry of a charge as of this tick. Undefined: it does not count any more. */
@@ -125,7 +129,7 @@ export abstract class EntryCount extends Count {
   }
 
   get saved(): SavedCount {
-    return this.savedWith(this.entries)
+    return this.savedWith(this.isChanged ? this.entries : [...this.#left, ...this.entries])
   }
 
   /** The first tick from which at most so many units count. */

@@ -39,8 +39,6 @@ export interface Compared {
   rule(random: Random, name: string): RuleOptions
   model(rule: LimiterRule): Model
   readonly options?: Partial<RedisRulesOptions>
-  /** The clock never steps back: a unit that had left by a later reading does not count again then. */
-  readonly isSteady?: true
 }
 
 /** Rules whose keys are packed strings. */
@@ -107,7 +105,7 @@ async function runKey(
   random: Random,
   prefix: string,
   found: Findings,
-  { rule, model, options, isSteady }: Compared,
+  { rule, model, options }: Compared,
 ): Promise<void> {
   const rules = Array.from({ length: one(random, [1, 1, 2, 3]) }, (_, i) => rule(random, `rule ${i}`))
   let nowMs = 1_800_000_000_000 + Math.floor(1e9 * random())
@@ -131,7 +129,7 @@ async function runKey(
     for (let i = 0; i < TOGETHER; i++) {
       nowMs += Math.floor(scaleMs * random())
       if (random() < 0.01) nowMs += Math.floor(200_000 * random())
-      if (random() < 0.01) nowMs -= isSteady ? 0 : Math.floor(20 * random())
+      if (random() < 0.01) nowMs -= Math.floor(20 * random())
       calls.push(operate())
     }
     await Promise.all(calls)
