@@ -10,7 +10,7 @@ export type { CompatOptions }
 export interface StoreOptions {
   /** Whether a request beyond the limit begins the window again. */
   continueExceeding?: boolean
-  /** Whether each request beyond the limit begins the window again, and is told to wait twice as long. */
+  /** Whether each request beyond the limit begins the window again, and gets twice the `Retry-After`. */
   exponentialBackoff?: boolean
   /** How many keys can count, unless the option `maxKeys` of {@link MillraceStore.with} says it. */
   cache?: number
