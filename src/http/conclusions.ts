@@ -81,7 +81,7 @@ export class Conclusions<Request, Response> {
   ): Step | Promise<Step> {
     const framework = this.#framework
     const follows = framework.kept(request) !== undefined
-    framework.keep(request, decision)
+    framework.keep(request, response, decision)
     if (isUndecided(decision.source)) return this.#outage(limit, request, response, decision)
     if (!decision.allowed) {
       const { limiter } = limit
@@ -200,7 +200,7 @@ export class Conclusions<Request, Response> {
 
   #refusal(call: Call<Request, Response>, { isBanned, decision }: Judgement): Refusal {
     const { limit, request, response, follows } = call
-    this.#framework.keep(request, decision)
+    this.#framework.keep(request, response, decision)
     this.#show(limit, response, decision, follows)
     limit.headers.writeRetryAfter(response, decision)
     const raw = this.#framework.requestOf(request)

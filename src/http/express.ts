@@ -45,7 +45,6 @@ export interface RateLimiter {
 const expressFramework: Framework<Request, Response> = {
   ...(nodeFramework as unknown as Framework<Request, Response>),
   requestOf: (request) => request,
-  identityOf: (request) => request,
   pathsOf: ({ url, originalUrl, baseUrl }) => pathsAfter(url, originalUrl, pathsByParse, baseUrl),
 }
 

@@ -61,7 +61,7 @@ declare module 'fastify' {
 const fastifyFramework: Omit<Framework<FastifyRequest, FastifyReply>, 'pathsOf'> = {
   requestOf: ({ raw }) => raw,
   identityOf: ({ raw }) => raw,
-  keep(request, decision) {
+  keep(request, _, decision) {
     request.rateLimit = decision
   },
   kept: ({ rateLimit }) => rateLimit ?? undefined,

@@ -61,7 +61,7 @@ const frameworkOf = (
   requestOf: ({ request }) => httpRequestOf(request, () => addressOf?.(request)),
   identityOf: ({ flight }) => flight,
   pathsOf: ({ request }) => pathOf(request),
-  keep({ request, flight }, decision) {
+  keep({ request, flight }, _, decision) {
     request.rateLimit = decision
     flight.decision = decision
   },

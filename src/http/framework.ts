@@ -32,11 +32,11 @@ export interface Framework<Request, Response> extends HeaderAccess<Response> {
   /** The part of a request that addresses and routes are read from. */
   requestOf(request: Request): HttpRequest
   /** An object of this request alone, which is the same wherever the request is met. It is given fields. */
-  identityOf(request: Request): object
+  identityOf(request: Request, response: Response): object
   /** The path of a request, as the router reads it: what routes are compared with. */
   pathsOf(request: Request): Paths
   /** Puts the decision where the framework's users look for it. */
-  keep(request: Request, decision: Decision): void
+  keep(request: Request, response: Response, decision: Decision): void
   /** The decision that an earlier limiter has kept. */
   kept(request: Request): Decision | undefined
   /** Whether the client of a request has gone. False if that is not known. */

@@ -108,7 +108,7 @@ class HonoFramework implements Framework<Context, Context> {
     return base === '/' ? paths : pathsWithin(base, paths, '//')
   }
 
-  keep(context: Context, decision: Decision): void {
+  keep(context: Context, _: Context, decision: Decision): void {
     context.set(DECISION, decision)
   }
 

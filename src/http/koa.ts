@@ -58,7 +58,7 @@ const koaFramework: Framework<ParameterizedContext, ParameterizedContext> = {
   requestOf: ({ req }) => req,
   identityOf: ({ req }) => req,
   pathsOf: koaPathsOf,
-  keep({ state }, decision) {
+  keep({ state }, _, decision) {
     state.rateLimit = decision
   },
   kept: ({ state }) => state.rateLimit as Decision | undefined,

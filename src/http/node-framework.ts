@@ -30,16 +30,26 @@ interface Connected {
 const pathsByConnect = (target: string): Targets =>
   [...new Set([...pathsByUrl(target), ...pathsByParse(target)])] as unknown as Targets
 
+/**
+ * The request that a response answers. Middleware may hand a limiter an object in its place that only looks like it:
+ * one made by `Object.create`, or a proxy. The response says which request is meant. A batch whose parts have responses
+ * of their own is several requests.
+ */
+export const answeredBy = <Request extends object>(request: Request, response?: NodeResponse): Request =>
+  (response?.req as unknown as Request | undefined) ?? request
+
 /** The parts of node's own requests and responses, on which Express is built. */
 export const nodeFramework: Framework<NodeRequest, NodeResponse> = {
   requestOf: (request) => request as HttpRequest,
-  identityOf: (request) => request,
+  identityOf: answeredBy,
   pathsOf(request) {
     const { url = '/', originalUrl } = request as Connected
     return originalUrl === undefined ? pathsOf(pathsByUrl(url)) : pathsAfter(url, originalUrl, pathsByConnect)
   },
-  keep(request, decision) {
+  keep(request, response, decision) {
     ;(request as Kept).rateLimit = decision
+    const answered = answeredBy(request, response)
+    if (answered !== request) (answered as Kept).rateLimit = decision
   },
   kept: (request) => (request as Kept).rateLimit,
   set(response, name, value) {

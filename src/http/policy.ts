@@ -94,7 +94,7 @@ export class Policy<Request, Response> {
   /** The same by the rules of a given route. A request that they have decided before passes: it is charged once. */
   admitBy(limit: RouteLimit<Response>, request: Request, response: Response): Step | Promise<Step> {
     try {
-      if ((this.#framework.identityOf(request) as Met)[limit.met]) return undefined
+      if ((this.#framework.identityOf(request, response) as Met)[limit.met]) return undefined
       const step = this.#hasGate
         ? this.#enter(limit, request, response)
         : this.#decide(limit, request, response)
@@ -205,7 +205,7 @@ export class Policy<Request, Response> {
     const units = isCost(cost) ? cost : 1
     const { limiter } = limit
     const own = ownLimit === undefined && !limit.needsOwnLimit ? undefined : limit.checkOwnLimit(ownLimit)
-    ;(this.#framework.identityOf(request) as Met)[limit.met] = true
+    ;(this.#framework.identityOf(request, response) as Met)[limit.met] = true
     const decision = own === undefined ? limiter.check(checked, units) : limiter.check(checked, units, own)
     if (isPromise(decision)) {
       return Promise.resolve(decision).then((made) =>

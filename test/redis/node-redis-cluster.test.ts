@@ -108,4 +108,12 @@ test('the client of the caller is refused by name where it would be used itself'
   })
 })
 
+test('a root node whose url is none is refused by name, without the password in it', () => {
+  const client = createCluster({ rootNodes: [{ url: 'redis://:secret@127.0.0.1:undefined' }] })
+  const act = () => createRedisLimiter({ client, prefix: 'x', limit: 1, window: '1s' })
+  assert.throws(act, ({ code, option, message }: { code: string; option: string; message: string }) => {
+    return code === 'ERR_MILLRACE_INVALID_OPTION' && option === 'client' && !message.includes('secret')
+  })
+})
+
 test.run()

@@ -62,7 +62,7 @@ export class NestFramework implements Framework<Call, Call> {
     return prefix === '' ? paths : pathsWithin(prefix, paths)
   }
 
-  keep(call: Call, decision: Decision): void {
+  keep(call: Call, _: Call, decision: Decision): void {
     const { request } = call
     call.decision = decision
     request.rateLimit = decision

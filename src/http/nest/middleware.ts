@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Decision } from '../../core/decision.js'
 import type { Framework, HttpRequest } from '../framework.js'
-import { nodeFramework, send } from '../node-framework.js'
+import { answeredBy, nodeFramework, send } from '../node-framework.js'
 import type { RateLimitOptions } from '../options.js'
 import { Policy } from '../policy.js'
 import { GONE, type Step } from '../step.js'
@@ -34,7 +34,7 @@ export interface RateLimiter {
 const middlewareFramework: Framework<NestRequest, NestResponse> = {
   ...(nodeFramework as unknown as Framework<IncomingMessage, ServerResponse>),
   requestOf: (request) => request as HttpRequest,
-  identityOf: (request) => request.raw ?? request,
+  identityOf: (request, response) => answeredBy(request.raw ?? request, response.raw ?? response),
   pathsOf,
 }
 

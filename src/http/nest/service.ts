@@ -8,6 +8,7 @@ import {
 import { ApplicationConfig, MetadataScanner, ModulesContainer, Reflector } from '@nestjs/core'
 import { invalid } from '../../core/errors.js'
 import { isPromise } from '../caller-promise.js'
+import { answeredBy } from '../node-framework.js'
 
 import { Policy } from '../policy.js'
 import { RouteGroups } from '../routes/route-groups.js'
@@ -134,7 +135,9 @@ export class RateLimitService implements OnModuleInit, OnApplicationShutdown {
   #callOf(context: ExecutionContext): Call | undefined {
     if (context.getType() === 'http') {
       const request: NestRequest = context.getArgByIndex(0)
-      return { request, response: context.getArgByIndex(1), context, identity: request.raw ?? request }
+      const response: NestResponse = context.getArgByIndex(1)
+      const identity = answeredBy(request.raw ?? request, response?.raw ?? response)
+      return { request, response, context, identity }
     }
     const found = this.#options.getRequestResponse?.(context) ?? {}
     if (isPromise(found)) {

@@ -243,6 +243,9 @@ class ClusterConnection implements RedisConnection {
 }
 
 function addressOf({ url, socket }: Options['rootNodes'][number]): string {
+  if (url !== undefined && !URL.canParse(url))
+    // not shown: it may contain a password
+    throw invalid('client', 'a root node with another url', 'root nodes whose url is a URL')
   const { hostname, port } = url === undefined ? { hostname: '', port: '' } : new URL(url)
   return `${socket?.host ?? (hostname || 'localhost')}:${socket?.port ?? (port || 6379)}`
 }
