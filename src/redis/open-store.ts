@@ -46,8 +46,9 @@ export function storeOpener(
 
     function storeOf(): RemoteStore {
       const counting = { owner, rules, names, time, maxKeys }
-      if (own === undefined) return new StrictEngine(owner, channel, rules, names, testTime, maxKeys)
-      const runner = plan.isOptimistic ? transactions() : new ScriptRunner(channel, () => clearBy(own.clear))
+      const clear = () => clearBy(own?.clear)
+      if (own === undefined) return new StrictEngine(counting, channel, clear)
+      const runner = plan.isOptimistic ? transactions() : new ScriptRunner(channel, clear)
       return new CountingStore(counting, runner)
     }
 
@@ -62,7 +63,7 @@ export function storeOpener(
       return new ValuesRunner(new WatchPlace(channel, open, deadlineMs, clear))
     }
 
-    function clearBy(script: string): Promise<void> {
+    function clearBy(script?: string): Promise<void> {
       const longestMs = Math.max(...rules.map(({ windowMs }) => windowMs))
       return channel.onPrimaries((send) => clearNames(send, names.pattern, longestMs, script))
     }

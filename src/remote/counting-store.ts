@@ -17,7 +17,14 @@ import {
 } from './remote-store.js'
 import { changedParts, checkFault, partOf, refusingOf } from './reply.js'
 import { isFault, REPLY_FIELDS } from './reply-codes.js'
-import { type LostCharges, type RestoredReply, Restoring } from './restoring/restoring.js'
+import type { CallTimes } from './restoring/own-charges.js'
+import {
+  type Changed,
+  type Decided,
+  type LostCharges,
+  type RestoredReply,
+  Restoring,
+} from './restoring/restoring.js'
 import { readAll } from './take-back.js'
 
 /** Runs the calls of a {@link CountingStore}: by a script, or by transactions. Each settles by the deadline. */
@@ -56,24 +63,25 @@ export interface CountingPlan {
 
 /** A store that has a reply of numbers for each call: of a script, or of the decider in `values/`. */
 export class CountingStore implements RemoteStore {
-  readonly #plan: CountingPlan
+  protected readonly plan: CountingPlan
   readonly #runner: Runner
-  readonly #restoring: Restoring
+  /** @internal For groups: own charges are noted where they can be restored. */
+  readonly restoring: Restoring
   #latestMs = 0
   rules: readonly RemoteRule[]
   onRecovery: () => void = () => {}
 
   constructor(plan: CountingPlan, runner: Runner) {
-    this.#plan = plan
+    this.plan = plan
     this.#runner = runner
     this.rules = plan.rules
-    this.#restoring = new Restoring(this, plan.maxKeys)
+    this.restoring = new Restoring(this, plan.maxKeys)
     runner.onRecovery = () => this.onRecovery()
   }
 
   get counters(): StoreCounters {
     const { retries, contended } = this.#runner
-    return { restored: this.#restoring.restored, retries, ...(contended !== undefined && { contended }) }
+    return { restored: this.restoring.restored, retries, ...(contended !== undefined && { contended }) }
   }
 
   ready(): Promise<void> {
@@ -103,7 +111,7 @@ export class CountingStore implements RemoteStore {
 
   async clearAll(): Promise<void> {
     await this.#runner.clearAll()
-    this.#restoring.forget()
+    this.restoring.forget()
   }
 
   async ask(op: Asking, asked: readonly Asked[], limit?: CallLimit): Promise<RemoteDecision[]> {
@@ -111,18 +119,18 @@ export class CountingStore implements RemoteStore {
     const limits = this.unitLimits(limit)
     const costs = asked.flatMap((each) => unitsAsked(each, rules))
     const sentMs = this.nowMs()
-    const reply = await this.#run(op, asked, costs, [], limits)
+    const reply = await this.run(op, asked, costs, [], limits)
     const times = { sentMs, receivedMs: this.nowMs() }
     let next = 0
     return readAll(this, asked, ({ key, cost, free }) => {
       const at = next
       next += isFault(reply[at]!) ? 1 : REPLY_FIELDS * rules.length
-      this.#check(reply[at]!, key)
+      this.check(reply[at]!, key)
       const parts = rules.map((rule, i) => partOf(rule, limits?.[i], reply, at + REPLY_FIELDS * i))
       const refusing = refusingOf(rules, cost, limits, parts)
-      const requested = { owner: this.#plan.owner, key, cost, limits }
-      const decision = new RemoteDecision(requested, this.#plan.source ?? 'redis', parts, refusing)
-      this.#restoring.decided(op, { key, cost, limits, free, parts }, times)
+      const requested = { owner: this.plan.owner, key, cost, limits }
+      const decision = new RemoteDecision(requested, this.plan.source ?? 'redis', parts, refusing)
+      this.noteDecided(op, { key, cost, limits, free, parts }, times)
       return decision
     })
   }
@@ -136,20 +144,20 @@ export class CountingStore implements RemoteStore {
   ): Promise<number[]> {
     const { rules } = this
     const sentMs = this.nowMs()
-    const reply = await this.#run(op, [{ key }], units, more, limits)
-    this.#check(reply[0]!, key)
+    const reply = await this.run(op, [{ key }], units, more, limits)
+    this.check(reply[0]!, key)
     const parts = changedParts(rules.length, reply)
     const ageMs = op === 'penalizeAgo' ? Number(more[0]) : 0
     const times = { sentMs, receivedMs: this.nowMs() }
-    this.#restoring.changed(op, { key, units, limits, parts, receipts: more, ageMs }, times)
+    this.noteChanged(op, { key, units, limits, parts, receipts: more, ageMs }, times)
     return parts.map(({ result }, i) => result * (rules[i]!.rule.unit ?? 1))
   }
 
   async usage(key: string, ms: number, index: number): Promise<number> {
     const { rules } = this
     const times = rules.map(() => ms)
-    const reply = await this.#run('usage', [{ key }], times, [String(index + 1)])
-    this.#check(reply[0]!, key)
+    const reply = await this.run('usage', [{ key }], times, [String(index + 1)])
+    this.check(reply[0]!, key)
     return reply[0]! * (rules[index]!.rule.unit ?? 1)
   }
 
@@ -172,33 +180,41 @@ export class CountingStore implements RemoteStore {
       const units = some.flatMap((each) => each.units)
       const ages = some.map(({ ageMs }) => String(ageMs))
       const keys = some.map(() => ({ key }))
-      const reply = await this.#run('penalizeAgo', keys, units, ages).catch((error: unknown) => {
+      const reply = await this.run('penalizeAgo', keys, units, ages).catch((error: unknown) => {
         throw from > 0 && error instanceof Outage ? new Outage(error.cause, true) : error
       })
-      this.#check(reply[0]!, key)
+      this.check(reply[0]!, key)
       parts.push(...some.map((_, at) => changedParts(this.rules.length, reply, at)))
     }
     return { parts, times: { sentMs, receivedMs: this.nowMs() } }
   }
 
+  protected noteDecided(op: Asking, decided: Decided, times: CallTimes): void {
+    this.restoring.decided(op, decided, times)
+  }
+
+  protected noteChanged(op: Changing, changed: Changed, times: CallTimes): void {
+    this.restoring.changed(op, changed, times)
+  }
+
   /** The clock of this process, or the latest time of the test. */
   nowMs(): number {
-    this.#latestMs = Math.max(this.#latestMs, this.#plan.time() || performance.now())
+    this.#latestMs = Math.max(this.#latestMs, this.plan.time() || performance.now())
     return this.#latestMs
   }
 
-  #check(first: number, key: string): void {
-    checkFault(first, key, this.#plan.valueError)
+  protected check(first: number, key: string): void {
+    checkFault(first, key, this.plan.valueError)
   }
 
-  #run(
+  protected run(
     op: Operation,
-    asked: readonly { readonly key: string }[],
+    asked: readonly Pick<Asked, 'key'>[],
     costs: readonly number[],
     more: readonly string[],
     limits?: readonly (number | undefined)[],
   ): Promise<readonly number[]> {
-    const { names, time } = this.#plan
+    const { names, time } = this.plan
     const all = asked.flatMap(({ key }) => names.of(key))
     return this.#runner.run({ op, timeMs: time(), rules: this.rules, limits, names: all, costs, more })
   }

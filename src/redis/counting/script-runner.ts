@@ -4,22 +4,28 @@ import { takesNoMemory } from '../../remote/remote-store.js'
 import type { Channel } from '../channel.js'
 import { argumentsOf } from './script-arguments.js'
 
-const KEYS_PER_CALL = 64
+/** The most keys in one call. */
+export const KEYS_PER_CALL = 64
 
 /** Runs each call as one call of a script. */
 export class ScriptRunner implements Runner {
   readonly retries = 0
+  readonly mostKeys: number
   readonly #channel: Channel
   readonly #clear: () => Promise<void>
 
-  /** @param clear forgets all keys */
-  constructor(channel: Channel, clear: () => Promise<void>) {
+  /**
+   * @param clear forgets all keys
+   * @param mostKeys of a call. In a Cluster, a call has the keys of one slot
+   */
+  constructor(
+    channel: Channel,
+    clear: () => Promise<void>,
+    mostKeys = channel.connection.isCluster ? 1 : KEYS_PER_CALL,
+  ) {
     this.#channel = channel
+    this.mostKeys = mostKeys
     this.#clear = clear
-  }
-
-  get mostKeys(): number {
-    return this.#channel.connection.isCluster ? 1 : KEYS_PER_CALL
   }
 
   set onRecovery(listener: () => void) {

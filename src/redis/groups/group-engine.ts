@@ -51,7 +51,10 @@ export class GroupEngine extends StrictEngine {
     const { onRecovery } = channel
     const rules = members.flatMap(rulesOf)
     const script = scriptOf(strictScript(rules, plan.testTime !== undefined))
-    super(owner, channel, rules, names, plan.testTime, plan.maxKeys, script)
+    const { testTime, maxKeys } = plan
+    const time = () => testTime?.() ?? 0
+    const clear = async () => void (await Promise.all(members.map(({ engine }) => engine.clearAll())))
+    super({ owner, rules, names, time, maxKeys }, channel, clear, script)
     channel.onRecovery = onRecovery // it stays the first member's
     this.#members = members
     this.#isCluster = channel.connection.isCluster

@@ -1,31 +1,19 @@
 import type { CallLimit } from '../../engines/engine.js'
-import type { KeyNames } from '../../remote/key-names.js'
+import { type CountingPlan, CountingStore } from '../../remote/counting-store.js'
 import { RemoteDecision } from '../../remote/remote-decision.js'
-import type { RemoteRule } from '../../remote/remote-rule.js'
 import {
   type Asked,
   type Asking,
-  type Changing,
   type Operation,
-  type RemoteStore,
-  type StoreCounters,
   takesNoMemory,
   unitsAsked,
 } from '../../remote/remote-store.js'
-import { changedParts, checkFault, partOf, partWith, refusingOf } from '../../remote/reply.js'
+import { checkFault, partOf, partWith, refusingOf } from '../../remote/reply.js'
 import { ADMITTED_FIELDS, isFault, REFUSED_FIELDS, Verdict } from '../../remote/reply-codes.js'
-import type { CallTimes } from '../../remote/restoring/own-charges.js'
-import {
-  type Changed,
-  type Decided,
-  type LostCharges,
-  type RestoredReply,
-  Restoring,
-} from '../../remote/restoring/restoring.js'
 import { readAll } from '../../remote/take-back.js'
 import type { Channel } from '../channel.js'
 import { divideBySlot } from '../clients/slots.js'
-import { clearNames } from '../counting/clear-names.js'
+import { KEYS_PER_CALL, ScriptRunner } from '../counting/script-runner.js'
 import type { Script } from '../script.js'
 import { ALL_ADMITTED, OPERATION_LETTER } from '../script-codes.js'
 import { type Together, TurnBatch, type Waiting } from './turn-batch.js'
@@ -33,129 +21,42 @@ import { type Together, TurnBatch, type Waiting } from './turn-batch.js'
 /** What the arguments of a call begin with: the operation, the limits, and the time of a test. */
 type Head = readonly string[]
 
-/** Keys in one call. */
-const KEYS_PER_CALL = 64
+/** The limits of a call, in units. */
+type Limits = readonly (number | undefined)[]
 
-/** Writes calls of the script, and reads its replies. */
-export class StrictEngine implements RemoteStore {
-  readonly #owner: object
+/** Windows and buckets as one string a key. Requests of a turn go out together. */
+export class StrictEngine extends CountingStore {
   readonly #channel: Channel
-  readonly #names: KeyNames
-  /** A test's time in milliseconds; undefined: that of the server. */
-  readonly #time: (() => number) | undefined
   /** Undefined: that of the channel. */
   readonly #script: Script | undefined
-  readonly restoring: Restoring
   #testMs = 0
   #elapsedMs = 0
-  #rules: readonly RemoteRule[]
-  onRecovery: () => void = () => {}
   /** By operation: what each call with the rules' own limits begins with. */
   readonly #heads = new Map<Operation, Head>()
+  #headRules = this.rules
   readonly #batch = new TurnBatch((together, waiting) => this.#askWaiting(together, waiting))
 
-  constructor(
-    owner: object,
-    channel: Channel,
-    rules: readonly RemoteRule[],
-    names: KeyNames,
-    time: (() => number) | undefined,
-    maxKeys: number,
-    script?: Script,
-  ) {
-    this.#owner = owner
+  constructor(plan: CountingPlan, channel: Channel, clear: () => Promise<void>, script?: Script) {
+    super(plan, new ScriptRunner(channel, clear, KEYS_PER_CALL))
     this.#channel = channel
-    this.#rules = rules
-    this.#names = names
-    this.#time = time
     this.#script = script
-    this.restoring = new Restoring(this, maxKeys)
-    channel.onRecovery = () => this.onRecovery()
   }
 
-  ready(): Promise<void> {
-    return this.#channel.ready()
+  override divide(asked: readonly Asked[]): number[][] {
+    if (!this.#channel.connection.isCluster) return super.divide(asked)
+    const names = asked.map(({ key }) => this.plan.names.of(key)[0]!)
+    return divideBySlot(names, KEYS_PER_CALL)
   }
 
-  close(): Promise<void> {
-    return this.#channel.close()
-  }
-
-  divide(asked: readonly Asked[]): number[][] {
-    if (this.#channel.connection.isCluster) {
-      const names = asked.map(({ key }) => this.#names.of(key)[0]!)
-      return divideBySlot(names, KEYS_PER_CALL)
-    }
-    const calls: number[][] = []
-    for (let i = 0; i < asked.length; i++) {
-      if (i % KEYS_PER_CALL === 0) calls.push([])
-      calls.at(-1)!.push(i)
-    }
-    return calls
-  }
-
-  async clearAll(): Promise<void> {
-    const longestMs = Math.max(...this.#rules.map(({ windowMs }) => windowMs))
-    await this.#channel.onPrimaries((send) => clearNames(send, this.#names.pattern, longestMs))
-    this.restoring.forget()
-  }
-
-  get counters(): StoreCounters {
-    return { restored: this.restoring.restored }
-  }
-
-  get rules(): readonly RemoteRule[] {
-    return this.#rules
-  }
-
-  set rules(rules: readonly RemoteRule[]) {
-    this.#rules = rules
-    this.#heads.clear()
-  }
-
-  ask(op: Asking, asked: readonly Asked[], limit?: CallLimit): Promise<RemoteDecision[]> {
+  override ask(op: Asking, asked: readonly Asked[], limit?: CallLimit): Promise<RemoteDecision[]> {
     const limits = this.unitLimits(limit)
-    const together = { op, head: this.#headOf(op, limits), rules: this.#rules, limits, sentMs: this.nowMs() }
+    const together = { op, head: this.#headOf(op, limits), rules: this.rules, limits, sentMs: this.nowMs() }
     if (asked.length === 1 && !this.#channel.connection.isCluster) {
-      const kind = this.#time === undefined ? op : `${op}${this.#time()}`
-      return this.#batch.add(kind, together, asked[0]!)
+      const timeMs = this.plan.time()
+      return this.#batch.add(timeMs === 0 ? op : `${op}${timeMs}`, together, asked[0]!)
     }
     this.#batch.flush()
     return this.#askTogether(together, asked)
-  }
-
-  async change(
-    op: Changing,
-    key: string,
-    units: readonly number[],
-    more: readonly string[] = [],
-    limits?: readonly (number | undefined)[],
-  ): Promise<number[]> {
-    const head = this.#headOf(op, limits)
-    this.#batch.flush()
-    const sentMs = this.nowMs()
-    const args = [...units.map(String), ...more]
-    const reply = await this.#call(head, [{ key, cost: 0 }], args, takesNoMemory(op))
-    checkFault(reply[0]!, key)
-    const parts = changedParts(units.length, reply)
-    const ageMs = op === 'penalizeAgo' ? Number(more[0]) : 0
-    const times = { sentMs, receivedMs: this.nowMs() }
-    this.noteChanged(op, { key, units, limits, parts, receipts: more, ageMs }, times)
-    return parts.map(({ result }, i) => result * (this.#rules[i]!.rule.unit ?? 1))
-  }
-
-  async usage(key: string, ms: number, index: number): Promise<number> {
-    const costs = this.#rules.map(() => String(ms))
-    this.#batch.flush()
-    const reply = await this.#call(this.#headOf('usage'), [{ key, cost: 0 }], [...costs, String(index + 1)])
-    checkFault(reply[0]!, key)
-    return reply[0]! * (this.#rules[index]!.rule.unit ?? 1)
-  }
-
-  unitLimits(limit: CallLimit | undefined): readonly (number | undefined)[] | undefined {
-    if (limit === undefined) return undefined
-    const limits = typeof limit === 'number' ? [limit] : limit
-    return limits.map((own, i) => own && own / (this.#rules[i]!.rule.unit ?? 1))
   }
 
   /** Decides the requests of a turn, each for itself. */
@@ -194,7 +95,7 @@ export class StrictEngine implements RemoteStore {
     const areAlike = asked.every(({ cost, free }) => cost === first.cost && free === first.free)
     for (const each of areAlike ? asked.slice(0, 1) : asked)
       for (const units of unitsAsked(each, rules)) costs.push(String(units))
-    return this.#call(head, asked, costs)
+    return this.#send(head, asked, costs)
   }
 
   /** Reads the decisions of a reply, one at each call. */
@@ -217,7 +118,7 @@ export class StrictEngine implements RemoteStore {
           ? partWith(rule, limit, Verdict.ADMITTED, first, 0, reply[at + 1]!, reply[at + 2]!, reply[at + 3]!)
           : partOf(rule, limit, reply, at)
       })
-      const requested = { owner: this.#owner, key, cost, limits }
+      const requested = { owner: this.plan.owner, key, cost, limits }
       const refusing = refusingOf(rules, cost, limits, parts)
       const decision = new RemoteDecision(requested, 'redis', parts, refusing)
       this.noteDecided(op, { key, cost, limits, free, parts }, times)
@@ -225,59 +126,49 @@ export class StrictEngine implements RemoteStore {
     }
   }
 
-  noteLoss(): void {
-    this.#channel.noteLoss()
-  }
-
-  async sendAgain(key: string, lost: readonly LostCharges[]): Promise<RestoredReply> {
-    const asked = lost.map(() => ({ key, cost: 0 }))
-    const units = lost.flatMap((each) => each.units.map(String))
-    const ages = lost.map(({ ageMs }) => String(ageMs))
-    const sentMs = this.nowMs()
-    const reply = await this.#call(this.#headOf('penalizeAgo'), asked, [...units, ...ages])
-    checkFault(reply[0]!, key)
-    const parts = lost.map((_, at) => changedParts(this.#rules.length, reply, at))
-    return { parts, times: { sentMs, receivedMs: this.nowMs() } }
-  }
-
-  /** Own charges are noted where they can be restored. */
-  protected noteDecided(op: Asking, decided: Decided, times: CallTimes): void {
-    this.restoring.decided(op, decided, times)
-  }
-
-  protected noteChanged(op: Changing, changed: Changed, times: CallTimes): void {
-    this.restoring.changed(op, changed, times)
-  }
-
   /**
    * The clock of this process, which never steps back or stands still. A test's time is that of Redis: when it has
    * stepped back, time goes on here from where it was.
    */
-  nowMs(): number {
-    if (this.#time === undefined) return performance.now()
-    const testMs = this.#time()
+  override nowMs(): number {
+    const testMs = this.plan.time()
+    if (testMs === 0) return performance.now()
     this.#elapsedMs += Math.max(0, testMs - this.#testMs)
     this.#testMs = testMs
     return this.#elapsedMs
   }
 
-  #call(
+  protected override run(
+    op: Operation,
+    asked: readonly Pick<Asked, 'key'>[],
+    costs: readonly number[],
+    more: readonly string[],
+    limits?: Limits,
+  ): Promise<readonly number[]> {
+    this.#batch.flush()
+    return this.#send(this.#headOf(op, limits), asked, [...costs.map(String), ...more], takesNoMemory(op))
+  }
+
+  #send(
     head: Head,
-    asked: readonly Asked[],
+    asked: readonly Pick<Asked, 'key'>[],
     args: readonly string[],
     frees = false,
   ): Promise<readonly number[]> {
-    const names =
-      asked.length === 1 ? this.#names.of(asked[0]!.key) : asked.flatMap(({ key }) => this.#names.of(key))
-    return this.#channel.call(names, [...head, ...args], this.#script, frees)
+    const { names } = this.plan
+    const all = asked.length === 1 ? names.of(asked[0]!.key) : asked.flatMap(({ key }) => names.of(key))
+    return this.#channel.call(all, [...head, ...args], this.#script, frees)
   }
 
-  #headOf(op: Operation, limits?: readonly (number | undefined)[]): Head {
-    const isOwn = limits === undefined && this.#time === undefined
+  #headOf(op: Operation, limits?: Limits): Head {
+    if (this.#headRules !== this.rules) this.#heads.clear()
+    this.#headRules = this.rules
+    const timeMs = this.plan.time()
+    const isOwn = limits === undefined && timeMs === 0
     const known = isOwn ? this.#heads.get(op) : undefined
     if (known !== undefined) return known
-    const all = this.#rules.map(({ rule }, i) => String(limits?.[i] ?? rule.limit))
-    const head = [OPERATION_LETTER[op], ...all, ...(this.#time === undefined ? [] : [String(this.#time())])]
+    const all = this.rules.map(({ rule }, i) => String(limits?.[i] ?? rule.limit))
+    const head = [OPERATION_LETTER[op], ...all, ...(timeMs === 0 ? [] : [String(timeMs)])]
     if (isOwn) this.#heads.set(op, head)
     return head
   }
