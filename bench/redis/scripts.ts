@@ -62,14 +62,9 @@ export class MillraceCommands implements Scripted {
         return new Promise(() => {})
       },
     } as unknown as Channel
-    this.#engine = new StrictEngine(
-      this,
-      channel,
-      [rule],
-      new KeyNames('bench', [rule.rule.name]),
-      undefined,
-      10_000,
-    )
+    const names = new KeyNames('bench', [rule.rule.name])
+    const plan = { owner: this, rules: [rule], names, time: () => 0, maxKeys: 10_000 }
+    this.#engine = new StrictEngine(plan, channel, async () => {})
   }
 
   commandOf(key: string): Buffer {

@@ -7,7 +7,7 @@ import {
   type LimitRange,
 } from './algorithms.js'
 import { type Duration, parseDuration } from './duration.js'
-import { type ErrorCode, MillraceError } from './errors.js'
+import { type ErrorCode, invalid, MillraceError } from './errors.js'
 import { MOST_LINEAR } from './granularity.js'
 import { refuseUnknown } from './option-names.js'
 import {
@@ -119,6 +119,24 @@ export function checkRules(rules: unknown, check: CheckRule = checkRule): Rules 
     checked.push(rule)
   }
   return checked as unknown as Rules
+}
+
+/**
+ * The rules of a limiter: the option `rules`, or the one rule whose options stand beside the others. And the path of
+ * each, for errors.
+ * @throws MillraceError naming the option, the value and what would be right
+ */
+export function rulesGiven(
+  options: object,
+  check: CheckRule = checkRule,
+): readonly [rules: Rules, pathOf: (index: number) => string] {
+  const { rules } = options as { rules?: unknown }
+  if (rules === undefined) return [[check(options as RuleOptions, '')], () => '']
+  for (const name of RULE_OPTIONS) {
+    const value = (options as RuleOptions)[name as keyof RuleOptions]
+    if (value !== undefined) throw invalid(name, value, 'no value beside rules, whose rules have their own')
+  }
+  return [checkRules(rules, check), (index) => `rules[${index}].`]
 }
 
 /** A copy of a rule's options, whose values a getter can't change later. */

@@ -16,8 +16,8 @@ import { checkPool, type PoolOptions } from '../api/pool-options.js'
 import { type Clock, checkClock, monotonicClock, readingOf, SharedManualClock } from '../core/clock.js'
 import { invalid, MillraceError } from '../core/errors.js'
 import { refuseUnknown } from '../core/option-names.js'
-import { checkRule, checkRules, type Rules } from '../core/rule.js'
-import { RULE_OPTIONS, type RuleOptions } from '../core/rule-options.js'
+import { type Rules, rulesGiven } from '../core/rule.js'
+import { RULE_OPTIONS } from '../core/rule-options.js'
 import { clockWithFileError, defaultClock } from '../engines/attach.js'
 import type { PoolSettings } from '../engines/pool/pool.js'
 import { inlineLimiterOn, poolLimiterOn } from '../limiters/limiter-on.js'
@@ -178,13 +178,7 @@ function rulesOf(options: LimiterOptions | RulesLimiterOptions | PoolLimiterOpti
     const value = (options as unknown as Record<string, unknown>)[name]
     if (value !== undefined) throw invalid(name, value, 'no value without config, a configuration store')
   }
-  const { rules } = options
-  if (rules === undefined) return [checkRule(options as RuleOptions)]
-  for (const name of RULE_OPTIONS) {
-    const value = options[name as keyof RuleOptions]
-    if (value !== undefined) throw invalid(name, value, 'no value beside rules, whose rules have their own')
-  }
-  return checkRules(rules)
+  return rulesGiven(options)[0]
 }
 
 /** Creates the limiter on the file, or without a file on new memory. */

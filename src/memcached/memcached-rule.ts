@@ -11,10 +11,9 @@ import { LONGEST_WINDOW_MS, type RemoteRule } from '../remote/remote-rule.js'
 export type MemcachedRule = RuleOptions
 
 /** The options of a rule, with the only algorithm that Memcached can have if they name none. */
-export function withAlgorithm<T>(options: T): T {
-  if (typeof options !== 'object' || options === null) return options
-  const { algorithm } = options as { algorithm?: unknown }
-  return { ...options, algorithm: algorithm === undefined ? 'sliding-counter' : algorithm }
+export function withAlgorithm(options: RuleOptions): RuleOptions {
+  const own = { ...options }
+  return own.algorithm === undefined ? { ...own, algorithm: 'sliding-counter' } : own
 }
 
 /** @throws MillraceError `ERR_MILLRACE_INVALID_RULE` for a rule that Memcached can't have */

@@ -1,11 +1,15 @@
-import { checkObject, checkOptions } from '../api/checks.js'
+import { checkObject } from '../api/checks.js'
 import { type Duration, parseDuration } from '../core/duration.js'
 import { invalid } from '../core/errors.js'
-import { checkRule, checkRules } from '../core/rule.js'
-import { RULE_OPTIONS, type RuleOptions } from '../core/rule-options.js'
+import { rulesGiven } from '../core/rule.js'
+import type { RuleOptions } from '../core/rule-options.js'
 import { kindOf } from '../remote/counting-rule.js'
-import { checkPrefix } from '../remote/key-names.js'
-import { checkOutageOptions, type OnOutage, type OutagePlan } from '../remote/outage-options.js'
+import {
+  checkRemoteNames,
+  checkRemoteOptions,
+  type RemoteOptions,
+  type RemoteSettings,
+} from '../remote/remote-options.js'
 import type { RemoteRule } from '../remote/remote-rule.js'
 import type { IoredisClient } from './clients/ioredis-client.js'
 import type { NodeRedisClient } from './clients/node-redis.js'
@@ -15,10 +19,10 @@ import { checkShards, type RedisShard, type ShardsPlan } from './shards/shards-o
 import { checkSplit, type Split, type SplitPlan } from './shards/split-option.js'
 import { checkStoredRules } from './stored-rules.js'
 
-export type { OnOutage } from '../remote/outage-options.js'
+export type { OnOutage } from '../remote/remote-options.js'
 
 /** The options of {@link createRedisLimiter} beside the rules. */
-export interface RedisOptions {
+export interface RedisOptions extends RemoteOptions {
   /**
    * A client of `ioredis` (one server, Sentinel or Cluster), of `iovalkey`, or of `redis` (one server, or
    * `createCluster()` or `createSentinel()` of node-redis 6). The limiter connects as this client does, by a connection of its own that sends no command twice.
@@ -48,43 +52,6 @@ export interface RedisOptions {
    * is on several servers of a Cluster or of `shards`. It may be refused while other parts have units left.
    */
   split?: Split
-  /**
-   * The beginning of all names of keys on Redis: 1 to 64 characters without braces. Limiters with the same prefix
-   * and rules share their counts. Limiters with other rules need another prefix.
-   */
-  prefix: string
-  /**
-   * How long a call may take until it is decided without Redis: 1 ms to a minute.
-   * @default '50ms'
-   */
-  deadline?: Duration
-  /**
-   * What `check` does while Redis does not answer. The decision's `source` is then `'outage'` or `'local'`.
-   * - `'closed'`: it refuses. No limit is ever exceeded.
-   * - `'open'`: it allows everything, and counts nothing.
-   * - `'local'`: this process decides alone, by its share of the limit (see `nodes`). Afterwards it reports to
-   *   Redis what it has admitted.
-   * @default 'closed'
-   */
-  onOutage?: OnOutage
-  /**
-   * For `'local'`: the number of processes that share the limit, at its highest. With more, the bound of an outage does
-   * not hold. Each rule's limit must be as large. A cost above the share of this process is refused until Redis
-   * answers again.
-   */
-  nodes?: number
-  /**
-   * The number of keys whose own charges this process knows: it sends them again if Redis has lost a key. For
-   * `'local'`, also the number of keys that it can count.
-   * @default 100_000
-   */
-  maxKeys?: number
-  /**
-   * Whether this process remembers a refusal until its `retryAfterMs`, and refuses such requests itself. That
-   * spares Redis those who go on asking. A refund or `clear` by another process is then seen late.
-   * @default false
-   */
-  rememberRefusals?: boolean
   /**
    * Whether the limiter makes a connection of its own. With `false` it uses the client itself, which must not
    * send commands twice or queue them while it is not connected.
@@ -123,8 +90,6 @@ export interface RedisOptions {
    * @default false
    */
   optimistic?: boolean
-  /** @internal A test's clock, in milliseconds from 1 on. */
-  testTime?: () => number
 }
 
 /** The options of {@link createRedisLimiter} for one rule. */
@@ -139,18 +104,15 @@ export interface RedisRulesOptions extends RedisOptions {
 }
 
 /** The options, checked. */
-export interface RedisPlan extends OutagePlan {
+export interface RedisPlan extends RemoteSettings {
   readonly client: unknown
   /** Instead of a client. */
   readonly shards: ShardsPlan | undefined
   readonly split: SplitPlan | undefined
-  readonly prefix: string
-  readonly rules: readonly RemoteRule[]
   readonly ownConnection: boolean
   readonly otherKeysExpire: boolean
   readonly isReplicated: boolean
   readonly isOptimistic: boolean
-  readonly testTime: (() => number) | undefined
 }
 
 const OWN_OPTIONS = [
@@ -159,17 +121,10 @@ const OWN_OPTIONS = [
   'previousShards',
   'changeWithin',
   'split',
-  'prefix',
-  'deadline',
-  'onOutage',
-  'nodes',
-  'maxKeys',
-  'rememberRefusals',
   'ownConnection',
   'otherKeysExpire',
   'durability',
   'optimistic',
-  'rules',
 ]
 const CHANGE_WITHIN_MS = 300_000
 
@@ -178,14 +133,12 @@ type ShardOption = 'client' | 'shards' | 'previousShards' | 'changeWithin'
 /** @throws MillraceError naming the option, the value and what would be right */
 export function checkRedisOptions(options: RedisLimiterOptions | RedisRulesOptions): RedisPlan {
   checkObject(options)
-  const { testTime, ...known } = options
-  if ('clock' in known) throw invalid('clock', known.clock, 'no such option: Redis has the clock')
-  checkOptions(known, [...OWN_OPTIONS, ...RULE_OPTIONS])
-  const { client, prefix, ownConnection = true, otherKeysExpire = false, durability = 'primary' } = options
+  if ('clock' in options) throw invalid('clock', options.clock, 'no such option: Redis has the clock')
+  checkRemoteNames(options, OWN_OPTIONS)
+  const { client, ownConnection = true, otherKeysExpire = false, durability = 'primary' } = options
   const { optimistic = false, shards, previousShards, changeWithin, split } = options
-  checkPrefix(prefix)
-  const rules = rulesOf(options)
-  const outage = checkOutageOptions(options, rules)
+  const rules = checkStoredRules(...rulesGiven(options))
+  const remote = checkRemoteOptions(options, rules)
   checkFlag(ownConnection, 'ownConnection')
   checkFlag(otherKeysExpire, 'otherKeysExpire')
   if (durability !== 'primary' && durability !== 'replica')
@@ -198,24 +151,12 @@ export function checkRedisOptions(options: RedisLimiterOptions | RedisRulesOptio
     client,
     shards: shardsOf({ client, shards, previousShards, changeWithin }),
     split: checkSplit(split, rules),
-    prefix,
-    rules,
     ownConnection,
     otherKeysExpire,
     isReplicated: durability === 'replica',
     isOptimistic: optimistic,
-    testTime,
-    ...outage,
+    ...remote,
   }
-}
-
-function rulesOf(options: RedisLimiterOptions | RedisRulesOptions): readonly RemoteRule[] {
-  if (options.rules === undefined) return checkStoredRules([checkRule(options as RuleOptions)], () => '')
-  const beside = RULE_OPTIONS.find(
-    (name) => (options as unknown as Record<string, unknown>)[name] !== undefined,
-  )
-  if (beside !== undefined) throw invalid(beside, 'an option of a rule', 'no such option beside rules')
-  return checkStoredRules(checkRules(options.rules), (i) => `rules[${i}].`)
 }
 
 /** A transaction needs a connection for itself. */

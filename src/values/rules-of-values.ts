@@ -1,6 +1,4 @@
-import { invalid } from '../core/errors.js'
-import { checkRule, checkRules } from '../core/rule.js'
-import { RULE_OPTIONS, type RuleOptions } from '../core/rule-options.js'
+import { rulesGiven } from '../core/rule.js'
 import { checkStoredRule } from '../remote/counting-rule.js'
 import type { RemoteRule } from '../remote/remote-rule.js'
 
@@ -10,10 +8,6 @@ import type { RemoteRule } from '../remote/remote-rule.js'
  * @throws MillraceError `ERR_MILLRACE_INVALID_RULE`, `ERR_MILLRACE_INVALID_OPTION`
  */
 export function rulesOfValues(options: object, on: string): readonly RemoteRule[] {
-  const { rules } = options as { rules?: unknown }
-  if (rules === undefined) return [checkStoredRule(checkRule(options as RuleOptions), '', on)]
-  const given = options as Record<string, unknown>
-  const beside = RULE_OPTIONS.find((name) => given[name] !== undefined)
-  if (beside !== undefined) throw invalid(beside, 'an option of a rule', 'no such option beside rules')
-  return checkRules(rules).map((rule, i) => checkStoredRule(rule, `rules[${i}].`, on))
+  const [rules, pathOf] = rulesGiven(options)
+  return rules.map((rule, i) => checkStoredRule(rule, pathOf(i), on))
 }

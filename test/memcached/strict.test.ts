@@ -54,17 +54,10 @@ test('a request that others never let finish is refused, whatever onOutage says,
   const slow = limiters.make({ ...own, client: clientOf(proxy.port), onOutage: 'open' })
   const rival = limiters.make(own)
   await Promise.all([slow.ready(), rival.ready()])
-  let isOver = false
-  const changes = async () => {
-    while (!isOver) await rival.refund(await rival.check('key'))
-  }
-  // Longer than this process may stand still: meanwhile nobody would change the key.
-  proxy.delayReplies(20)
-  const changing = Promise.all([changes(), changes()])
+  // Between each read and its swap the rival changes the key.
+  proxy.beforeRequests(async () => rival.refund(await rival.check('key')))
   const { allowed, source, retryAfterMs } = await slow.check('key', 7)
   const penalty = await slow.penalize('key', 7).catch((reason: unknown) => reason)
-  isOver = true
-  await changing
   proxy.restore()
   assert.equal([allowed, source, retryAfterMs], [false, 'memcached', 10])
   const { code, mayBeCharged } = penalty as { code: string; mayBeCharged: boolean }

@@ -24,6 +24,8 @@ export class Passage {
   /** Replies that are delayed or held, in the order of their arrival. */
   readonly #replies: Delayed[] = []
   readonly #events: Events
+  /** The last request that waits. */
+  #waiting: Promise<unknown> | undefined
   /** Whether bytes were dropped: what follows them would make no sense to either side. */
   hasLost = false
   /** Whether this connection loses all that arrives, whatever the proxy does. */
@@ -43,7 +45,7 @@ export class Passage {
         behaviour.requestsToCut--
         events.cut()
       } else if (this.#isSilent) this.#lose()
-      else this.#server.write(bytes)
+      else this.#pass(bytes)
     })
     this.#server.on('data', (bytes) => {
       if (behaviour.repliesToCut > 0) {
@@ -82,6 +84,13 @@ export class Passage {
 
   get #isSilent(): boolean {
     return this.#behaviour.isSilent || this.isForgotten
+  }
+
+  #pass(bytes: Buffer): void {
+    const { before } = this.#behaviour
+    if (before !== undefined) this.#waiting = Promise.resolve(this.#waiting).then(before)
+    if (this.#waiting === undefined) this.#server.write(bytes)
+    else this.#waiting = this.#waiting.then(() => this.#server.write(bytes))
   }
 
   #lose(): void {

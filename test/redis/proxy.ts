@@ -12,6 +12,7 @@ export interface Behaviour {
   delayMs: number
   isHeld: boolean
   isSilent: boolean
+  before: (() => Promise<unknown>) | undefined
 }
 
 const NORMAL: Readonly<Behaviour> = {
@@ -20,6 +21,7 @@ const NORMAL: Readonly<Behaviour> = {
   delayMs: 0,
   isHeld: false,
   isSilent: false,
+  before: undefined,
 }
 const PORT_ATTEMPTS = 5
 
@@ -98,6 +100,11 @@ export class TcpProxy {
   /** Forwards each reply that arrives from now on this many milliseconds later. */
   delayReplies(ms: number): void {
     this.#behaviour.delayMs = ms
+  }
+
+  /** Each request that arrives from now on waits for this. */
+  beforeRequests(act: () => Promise<unknown>): void {
+    this.#behaviour.before = act
   }
 
   /** Keeps replies until `release`. Requests pass. */
