@@ -48,7 +48,8 @@ const linger = readFlag('linger', values.linger, { fallback: 10, least: 1, most:
 const TOGETHER = fileURLToPath(new URL('run/together.js', import.meta.url))
 const patterns = positionals.map((pattern) => new RegExp(pattern))
 const files = testFiles(values.root)
-const runs = ofShard(plan(files, { patterns, size, sides: selectedSides() }), readShard(values.shard))
+const all = plan(files, { patterns, size, sides: selectedSides() })
+const runs = ofShard(all, readShard(values.shard))
 const report = new Report(process.stdout, runs.length)
 const outcomes: Outcome[] = []
 await runAll(runs, jobs, runFile)
@@ -73,12 +74,18 @@ function selectedSides(): Side[] {
   return selected === '1' ? ['addon'] : ['typescript', 'addon']
 }
 
+/** Whether its files also run on the other side in this command. */
+function isOnBothSides({ files, side }: Run): boolean {
+  return all.some((other) => other.files[0] === files[0] && other.side !== side)
+}
+
 async function runFile(run: Run): Promise<void> {
   report.started(run)
   const env = {
     ...process.env,
     MILLRACE_TESTS: size,
     MILLRACE_NATIVE: run.side === 'addon' ? '1' : '0',
+    MILLRACE_BOTH_SIDES: isOnBothSides(run) ? '1' : '0',
   }
   const paths = run.files.map(({ path }) => path)
   const program = paths.length > 1 ? [TOGETHER, ...paths] : paths

@@ -10,9 +10,14 @@ export const size = selected === 'full' || selected === 'long' ? 'full' : 'quick
 /** Whether `npm run test:long` runs the tests: all of what the full size has a share of. */
 export const isLong = selected === 'long'
 
-/** Selects a value by the size of the tests. */
-export function sized<T>(sizes: { quick: T; full: T }): T {
-  return sizes[size]
+/** Whether the runner runs the test file with the addon and without it. */
+const isOnBothSides = process.env.MILLRACE_BOTH_SIDES === '1'
+/** Whether this is the run without the addon: the other one tests what the addon does not decide. */
+export const isSecondSide = isOnBothSides && process.env.MILLRACE_NATIVE === '0'
+
+/** Selects a value by the size of the tests; the long tests have that of the full ones if they have none of their own. */
+export function sized<T>({ quick, full, long = full }: { quick: T; full: T; long?: T }): T {
+  return isLong ? long : { quick, full }[size]
 }
 
 /** Registers a test that runs at full size only. */
@@ -26,4 +31,10 @@ export const atFullSize = (name: string, act: () => Promise<void> | void): void 
  */
 export function shareOf<T>(all: readonly T[], nth = 5): readonly T[] {
   return isLong ? all : all.filter((_, i) => i % nth === 0)
+}
+
+/** All entries. Of a full test that runs with the addon and without it, every second one in each. */
+export function halfOf<T>(all: readonly T[]): readonly T[] {
+  if (isLong || !isOnBothSides) return all
+  return all.filter((_, i) => i % 2 === (isSecondSide ? 1 : 0))
 }

@@ -1,4 +1,4 @@
-// run: also-full
+// run: also-full, also-long
 // A file that was cut off is refused by name before LMDB maps it: a page beyond its end would end the process. A whole
 // file is never refused, though LMDB may leave its last pages out, if they are free.
 import { spawn } from 'node:child_process'
@@ -17,7 +17,7 @@ import { assertIsError } from '../limiter/support.js'
 import { sized } from '../size.js'
 
 const CHURN = fileURLToPath(new URL('./lmdb-churn.js', import.meta.url))
-const KILLS = sized({ quick: 8, full: 200 })
+const KILLS = sized({ quick: 8, full: 60, long: 200 })
 const PAGE_BYTES = 4096
 
 const folder = mkdtempSync(join(tmpdir(), 'millrace-lmdb-'))

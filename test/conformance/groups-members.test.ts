@@ -1,4 +1,4 @@
-// run: once, also-full
+// run: once, also-full, also-long
 // What the options of a member, and its place in several groups, mean for the group.
 
 import type { LimiterStats } from 'millrace'

@@ -1,4 +1,4 @@
-// run: once, also-full
+// run: once, also-full, also-long
 // Refunds and reservations of a group.
 import * as assert from 'uvu/assert'
 import { conformGroups, FREE_MS, KEYS, logins } from './groups.js'

@@ -1,4 +1,4 @@
-// run: once, also-full
+// run: once, also-full, also-long
 // Several limiters that decide together, all or nothing. Each has a key of its own.
 import { type Decision, MillraceLimited } from 'millrace'
 import * as assert from 'uvu/assert'

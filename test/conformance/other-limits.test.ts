@@ -1,4 +1,4 @@
-// run: once, also-full
+// run: once, also-full, also-long
 // Limits of calls and of `update`, where an algorithm counts in something else than the limit: tokens, units.
 import { MillraceError } from 'millrace'
 import * as assert from 'uvu/assert'

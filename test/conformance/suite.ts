@@ -6,7 +6,7 @@ import { parseSize } from '#millrace/core/sizes.js'
 import type { Either } from '../engines/both.js'
 import { test as withAddon } from '../native/addon-test.js'
 import { memcachedTest as withMemcached, redisTest as withRedis } from '../redis/skip.js'
-import { isLong, sized } from '../size.js'
+import { isLong, isSecondSide, sized } from '../size.js'
 import { ALGORITHMS, type AlgorithmCase, Times, twoCounters } from './algorithms.js'
 import {
   type Group,
@@ -81,7 +81,8 @@ const FURTHER = PLACES.filter((place) => place !== 'inline')
 
 /**
  * Tests each claim in every place with every algorithm. The quick tests try it with every algorithm on this
- * thread, and with the first algorithm in one further place, by turns.
+ * thread, and with the first algorithm in one further place, by turns. The full tests try it on a pool with one
+ * algorithm, by turns, because each claim starts threads there; and on servers once, as the addon decides nothing there.
  * @param notOnServer matches the algorithm and the claim, where a limiter on a server differs: it has no table in
  * memory, no packed keys, and hears of other limiters' changes only when it asks
  * @param notOnMemcached the same, where only one on Memcached differs: it does not know which charges a counter has
@@ -100,18 +101,22 @@ export function conform(
     for (const [claim, verify] of Object.entries(claims)) {
       const further = FURTHER[tried++ % FURTHER.length]!
       for (const place of sized<readonly Place[]>({ quick: ['inline', further], full: PLACES })) {
+        if (isServer(place) && isSecondSide) continue
         const test: Register = TESTS[place] ?? any
-        for (const algorithm of algorithmsIn(place)) {
+        const cases = algorithmsIn(place).flatMap((algorithm): [AlgorithmCase, Options][] => {
           const name = `${algorithm.name}: ${claim}`
-          if (isServer(place) && notOnServer.test(name)) continue
-          if (place === 'memcached' && notOnMemcached.test(name)) continue
-          if (!listsKeys(place) && notOnValues.test(name)) continue
+          if (isServer(place) && notOnServer.test(name)) return []
+          if (place === 'memcached' && notOnMemcached.test(name)) return []
+          if (!listsKeys(place) && notOnValues.test(name)) return []
           const own = typeof options === 'function' ? options(algorithm) : options
-          if (own === undefined || (algorithm.onlyOnRedis !== undefined && place !== 'redis')) continue
+          if (own === undefined || (algorithm.onlyOnRedis !== undefined && place !== 'redis')) return []
+          return [[algorithm, own]]
+        })
+        const isByTurns = place === 'pool' && !isLong
+        for (const [algorithm, own] of isByTurns ? oneOf(cases, tried) : cases)
           test(`${place}, ${algorithm.name}: ${claim}`, () => tryIn(place, algorithm, own, verify))
-        }
       }
-      for (const on of sized<typeof moreOnRedis>({ quick: [], full: moreOnRedis })) {
+      for (const on of sized<typeof moreOnRedis>({ quick: [], full: isSecondSide ? [] : moreOnRedis })) {
         for (const algorithm of algorithmsOn(on)) {
           const name = `${algorithm.name}: ${claim}`
           const own = typeof options === 'function' ? options(algorithm) : options
@@ -123,6 +128,10 @@ export function conform(
   }
   any.run()
 }
+
+/** One entry by turns: over all turns, each. */
+const oneOf = <T>(all: readonly T[], turn: number): readonly T[] =>
+  all.length === 0 ? [] : [all[turn % all.length]!]
 
 function algorithmsIn(place: Place): readonly AlgorithmCase[] {
   if (place === 'memcached') return [twoCounters]

@@ -1,4 +1,4 @@
-// run: once, also-full
+// run: once, also-full, also-long
 // What charges nothing, or gives back all that it has charged, begins no window: a later charge shows what it would show
 // without it.
 

@@ -14,10 +14,10 @@ import { memoryConfig } from 'millrace/config/memory'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { ALGORITHMS, type AlgorithmCase, type Charge, type TimedRule } from '../conformance/algorithms.js'
-import { isLong, sized } from '../size.js'
+import { sized } from '../size.js'
 import { random } from './support.js'
 
-const RUNS = isLong ? 200 : sized({ quick: 3, full: 15 })
+const RUNS = sized({ quick: 2, full: 15, long: 200 })
 const STEPS = 200
 const KEYS = ['a', 'plan:b', 'plan:c']
 /** In milliseconds. The first one is that of the default. */

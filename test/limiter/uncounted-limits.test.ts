@@ -1,7 +1,7 @@
 // Limits that need no count: 0 refuses, and Infinity admits, whatever a key has used, and neither is charged. In each
 // place where limiters count, and while their server does not answer: given by a call or by a policy, as the one rule,
 // as one of two, or as that of a member of a group.
-// run: also-full
+// run: also-full, also-long
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -21,7 +21,7 @@ import { test as withAddon } from '../native/addon-test.js'
 import type { Server } from '../redis/process.js'
 import { startMemcached, startRedis } from '../redis/servers.js'
 import { memcachedTest, redisTest } from '../redis/skip.js'
-import { sized } from '../size.js'
+import { shareOf, sized } from '../size.js'
 
 type Limit = number | 'unlimited'
 type Reserved = { decision: Decision; commit(cost?: number): unknown; cancel(): unknown }
@@ -155,8 +155,12 @@ const WAYS: Readonly<Record<string, Way>> = {
 
 const ONE = { 'sliding window': {} }
 const OF_MEMCACHED = { ...ONE, 'refusals that count': { countRefused: true } }
+/** Each test of a pool starts threads. */
+const onPool = sized({ quick: ONE, full: ONE, long: RULES })
+const further = sized({ quick: ONE, full: RULES })
 const rulesIn = (place: string) =>
-  place === 'memcached' ? OF_MEMCACHED : place === 'inline' ? RULES : sized({ quick: ONE, full: RULES })
+  place === 'memcached' ? OF_MEMCACHED : place === 'pool' ? onPool : place === 'inline' ? RULES : further
+const limitsIn = (place: string) => (place === 'pool' ? shareOf(LIMITS, LIMITS.length) : LIMITS)
 
 for (const place of PLACES) {
   for (const [way, make] of Object.entries(WAYS)) {
@@ -164,7 +168,7 @@ for (const place of PLACES) {
     if (place === 'thread' && way.startsWith('policy')) continue // a store can't be sent: see 'attached'
     for (const [name, rule] of Object.entries(rulesIn(place))) {
       if (['redis', 'shards'].includes(place) && isLeftOut(place, way, rule)) continue
-      for (const limit of LIMITS) {
+      for (const limit of limitsIn(place)) {
         const test = TESTS[place] ?? any
         test(`${place}, ${way}, ${name}: ${limit}`, async () => {
           const maker = await makerIn(place === 'attached' ? 'inline' : place)

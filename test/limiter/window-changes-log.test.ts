@@ -1,10 +1,12 @@
+// run: also-full
 // Random operations and changes of the window, judged by a log of all admissions.
 import { attachLimiter, type Limiter } from 'millrace'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import { sized } from '../size.js'
 import { limiterWith, random } from './support.js'
 
-const RUNS = 60
+const RUNS = sized({ quick: 20, full: 60 })
 const STEPS = 250
 const KEYS = ['a', 'b', 'c']
 

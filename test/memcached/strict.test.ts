@@ -1,3 +1,4 @@
+// run: also-full
 // `strict: true` on a real Memcached: never more than the limit, by any number of connections, and whatever fails.
 import * as assert from 'uvu/assert'
 import { poll } from '../redis/poll.js'
@@ -5,6 +6,7 @@ import type { Server } from '../redis/process.js'
 import { startProxy, type TcpProxy } from '../redis/proxy.js'
 import { startMemcached } from '../redis/servers.js'
 import { memcachedTest as test } from '../redis/skip.js'
+import { sized } from '../size.js'
 import { clientOf, end, Limiters, START_MS } from './limiters.js'
 
 const ALGORITHMS = [
@@ -29,7 +31,10 @@ test.after(async () => {
   if (server) await end(server)
 })
 
-for (const algorithm of ALGORITHMS)
+for (const algorithm of sized<readonly (typeof ALGORITHMS)[number][]>({
+  quick: ['token-bucket'],
+  full: ALGORITHMS,
+}))
   test(`64 connections at once never admit more: ${algorithm}`, async () => {
     limiters.nowMs = START_MS
     const own = { prefix: `64 ${algorithm}`, limit: 80, window: '1d', algorithm, strict: true } as const

@@ -1,5 +1,5 @@
 // run: typescript, first, full, also-long
-// Scenarios of the model of the sliding log, a fifth of them; `npm run test:long` runs all of them.
+// Scenarios of the model of the sliding log, a tenth of them; `npm run test:long` runs all of them.
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { shareOf } from '../size.js'
@@ -21,7 +21,7 @@ const folder = new URL('../../../test/model/', import.meta.url)
 const { explore }: Explorer = await import(new URL('log.mjs', folder).href)
 const { logScenarios, logMistakes }: Scenarios = await import(new URL('log-scenarios.mjs', folder).href)
 
-for (const name of shareOf(Object.keys(logScenarios))) {
+for (const name of shareOf(Object.keys(logScenarios), 10)) {
   test(`holds at every interleaving: ${name}`, () => {
     const found = explore(logScenarios[name]!)
     assert.is(found.wrong, undefined)

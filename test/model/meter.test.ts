@@ -1,5 +1,5 @@
 // run: typescript, first, also-full, also-long
-// Small scenarios of the model of fixed windows and token buckets. The full size runs a fifth of those that take
+// Small scenarios of the model of fixed windows and token buckets. The full size runs a tenth of those that take
 // seconds, `npm run test:long` all of them, and `npm run dev -- model` the largest too.
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -48,7 +48,7 @@ const QUICK = [
 const LARGE = ['token bucket: three threads, long gaps']
 const FULL = Object.keys(meterScenarios).filter((name) => !LARGE.includes(name))
 
-for (const name of sized({ quick: QUICK, full: shareOf(FULL) })) {
+for (const name of sized({ quick: QUICK, full: shareOf(FULL, 10) })) {
   test(`holds at every interleaving: ${name}`, () => {
     const found = explore(meterScenarios[name]!)
     assert.is(found.wrong, undefined)

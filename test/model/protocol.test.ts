@@ -1,5 +1,5 @@
 // run: typescript, first, also-full, also-long
-// Small scenarios of the protocol's model. The full size runs a fifth of those that take seconds, `npm run test:long` all
+// Small scenarios of the protocol's model. The full size runs a tenth of those that take seconds, `npm run test:long` all
 // of them, and `npm run dev -- model` the larger ones too (two hours).
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -85,7 +85,7 @@ const FULL = [
   ),
 ]
 
-for (const name of sized({ quick: QUICK, full: shareOf(FULL) })) {
+for (const name of sized({ quick: QUICK, full: shareOf(FULL, 10) })) {
   test(`holds at every interleaving: ${name}`, () => {
     const found = explore(scenarios[name]!)
     assert.is(found.wrong, undefined)

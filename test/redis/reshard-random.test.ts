@@ -1,4 +1,4 @@
-// run: also-full
+// run: also-full, also-long
 // Random operations and changes of the list of servers: each figure is that of the definition, no window is over.
 
 import type { Decision } from 'millrace'
@@ -10,7 +10,7 @@ import { type Charge, type Expected, ShardedModel } from './sharded-model.js'
 import { type ShardServer, withServers } from './sharded-servers.js'
 import { redisTest as test } from './skip.js'
 
-const OPERATIONS = sized({ quick: 1_500, full: 40_000 })
+const OPERATIONS = sized({ quick: 1_500, full: 15_000, long: 40_000 })
 const PER_LIMITER = sized({ quick: 100, full: 300 })
 const KEYS = ['a', 'b', 'c', 'd', 'e', 'f']
 
@@ -146,7 +146,7 @@ async function runTwo(
   const processes = [make(), make()]
   const changes: { atMs: number; process: number; shards: readonly RedisShard[] }[] = []
   let nextChangeMs = nowMs + WINDOW_MS
-  const steps = sized({ quick: 100, full: 2_000 })
+  const steps = sized({ quick: 100, full: 800, long: 2_000 })
   for (let step = 0; step < steps; step++) {
     nowMs += Math.floor(7_000 * random())
     if (nowMs >= nextChangeMs) {

@@ -1,4 +1,4 @@
-// run: also-full
+// run: also-full, also-long
 // Every way of charging, by each algorithm and client library: after each kind of loss, one after the other in one
 // window, the processes restore what they have charged, less what they have given back.
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -319,7 +319,8 @@ interface Bounds {
 }
 
 /** Of the quick ones, a refund of a decision meets two windows of a counter, and one by key what others have charged. */
-const SEEDS = sized({ quick: [7, 24], full: Array.from({ length: 40 }, (_, i) => i + 1) })
+const seeds = (count: number) => Array.from({ length: count }, (_, i) => i + 1)
+const SEEDS = sized({ quick: [7, 24], full: seeds(10), long: seeds(40) })
 
 for (const algorithm of ALGORITHMS) {
   for (const refundsByKey of [false, true]) {

@@ -1,6 +1,6 @@
 // Files of which one bit is wrong. Every call returns: it decides, refuses, or throws an error of Millrace. A
 // call that does not return is ended with its file by the runner.
-// run: addon, also-full
+// run: addon, also-full, also-long
 import { readFileSync, writeFileSync } from 'node:fs'
 import { attachLimiter, createLimiter, type Limiter, MillraceError, type RuleOptions } from 'millrace'
 import * as assert from 'uvu/assert'
@@ -20,9 +20,9 @@ import { onSide } from '../native/sides.js'
 import { sized } from '../size.js'
 import { folder } from './processes.js'
 
-/** Of each kind: at full size 10,000 files together. */
-const FILES = sized({ quick: 50, full: 910 })
-const MEMORIES = sized({ quick: 25, full: 200 })
+/** Of each kind: in the long tests 10,000 files together. */
+const FILES = sized({ quick: 50, full: 300, long: 910 })
+const MEMORIES = sized({ quick: 25, full: 80, long: 200 })
 const HOUR = 3_600_000
 const at = folder()
 const warnings: Error[] = []

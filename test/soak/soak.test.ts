@@ -1,4 +1,4 @@
-// run: alone, full
+// run: alone, typescript, full
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { growthOf, leaksOf, report } from './report.js'

@@ -1,4 +1,4 @@
-// run: full
+// run: full, also-long
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { lmdbConfig } from 'millrace/config/lmdb'
@@ -8,21 +8,26 @@ import { ran } from '../streams.js'
 import { started, until } from './command.js'
 import { fileOf, linesOf, many, newFolder, onStores } from './stores.js'
 
-onStores('100,000 lines are imported, exported and validated', async (on) => {
-  const text = linesOf(many(100_000))
-  assert.equal(await on('import', fileOf(text)), { code: 0, out: '100,000 policies imported\n', err: '' })
+const LINES = process.env.MILLRACE_TESTS === 'long' ? 100_000 : 20_000
+const WRONG = 0.7 * LINES
+const inCommas = (count: number) => count.toLocaleString('en-US')
+const SHOWN = inCommas(LINES)
+
+onStores(`${SHOWN} lines are imported, exported and validated`, async (on) => {
+  const text = linesOf(many(LINES))
+  assert.equal(await on('import', fileOf(text)), { code: 0, out: `${SHOWN} policies imported\n`, err: '' })
   assert.is((await on('export')).out, text)
-  assert.equal(await on('validate'), { code: 0, out: 'all 100,000 documents are policies\n', err: '' })
+  assert.equal(await on('validate'), { code: 0, out: `all ${SHOWN} documents are policies\n`, err: '' })
 })
 
-onStores('one wrong line among 100,000 keeps all of them out', async (on) => {
-  const lines = linesOf(many(100_000)).split('\n')
-  lines[70_000] = '{"key":"a","policy":{"limit":5}}'
+onStores(`one wrong line among ${SHOWN} keeps all of them out`, async (on) => {
+  const lines = linesOf(many(LINES)).split('\n')
+  lines[WRONG] = '{"key":"a","policy":{"limit":5}}'
   const path = fileOf(lines.join('\n'))
   const { code, err } = await on('import', path)
   assert.is(code, 1)
-  assert.match(err, `${path}:70001: a: window: expected`)
-  assert.is((await on('import', path, '--partial')).out, '99,999 policies imported\n')
+  assert.match(err, `${path}:${WRONG + 1}: a: window: expected`)
+  assert.is((await on('import', path, '--partial')).out, `${inCommas(LINES - 1)} policies imported\n`)
 })
 
 test('a closed pipe ends list and validate without an error', async () => {
