@@ -1,4 +1,4 @@
-// run: also-full
+// run: also-full, also-long
 // Threads that decide by two rules while another one clears all keys and moves the clock.
 import { Worker } from 'node:worker_threads'
 import { createLimiter, manualClock, type SharedLimiter } from 'millrace'
@@ -10,7 +10,7 @@ const DECIDERS = 2
 const KEYS = 3
 const BURST = 6
 const HOURLY = 40
-const EVENTS = sized({ quick: 400, full: 20_000 })
+const EVENTS = sized({ quick: 400, full: 6_000, long: 20_000 })
 
 /** Shared by all threads. A counter is odd while its event is under way. */
 export interface ClearTask {

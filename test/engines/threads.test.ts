@@ -1,4 +1,4 @@
-// run: first, full
+// run: first, full, also-long
 import { attachLimiter, createLimiter, manualClock } from 'millrace'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -8,7 +8,7 @@ import { sized } from '../size.js'
 import { run, Tally, type Task } from './thread-group.js'
 
 /** The share of the full number of operations that each thread does. */
-const scaled = (full: number) => sized({ quick: full / 20, full })
+const scaled = (full: number) => sized({ quick: full / 20, full: full / 2, long: full })
 const CREWS = sized({ quick: [2], full: [4] })
 
 const tasksFor = (threads: number, task: Task): Task[] => Array.from({ length: threads }, () => task)

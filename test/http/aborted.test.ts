@@ -1,4 +1,4 @@
-// run: also-full
+// run: also-full, also-long
 /** Clients that go away: nothing of their requests stays behind, and nothing of them passes. */
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
@@ -10,7 +10,7 @@ import { type AnyOptions, http1Client } from './driver.js'
 import { allDrivers } from './drivers.js'
 
 /** The requests of each framework, in batches: no more connections are open at a time. */
-const BATCHES = sized({ quick: 2, full: 20 })
+const BATCHES = sized({ quick: 2, full: 8, long: 20 })
 const BATCH = sized({ quick: 20, full: 200 })
 
 /** Node.js closes a connection of HTTP/2 whose client resets more than a thousand streams at once. */

@@ -8,10 +8,11 @@ import * as assert from 'uvu/assert'
 import { RateLimitHeaders, type Standard } from '#millrace/http/headers/headers.js'
 import fc from '../fast-check.js'
 import { START_MS } from '../limiter/support.js'
+import { sized } from '../size.js'
 import { ACCESS, type Headers, itemsOf, policyOf } from './headers-support.js'
 
 const MAX_INTEGER = 999_999_999_999_999
-const NUM_RUNS = 10_000
+const NUM_RUNS = sized({ quick: 2_000, full: 2_000, long: 10_000 })
 
 const rule = fc.record(
   {
