@@ -1,4 +1,4 @@
-// run: alone, full
+// run: alone, long
 import * as assert from 'uvu/assert'
 import type { Effort } from '../../bench/benchmark.js'
 import { REDIS_CASES } from '../../bench/cases/index.js'
