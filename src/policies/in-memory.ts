@@ -95,7 +95,8 @@ class SpacePlace {
 
   make<L>({ rules, tag }: PolicyShape, on: On<L>): L {
     const { memory, clock } = this.#foundation
-    const plan = planFor(rules, this.#share.maxKeys)
+    const own = alignedTo(this.#share.aheadMs, rules)
+    const plan = planFor(own, this.#share.maxKeys)
     const from = this.#space.area(tag, plan.words)
     if (from === undefined)
       throw new MillraceError(
@@ -104,7 +105,6 @@ class SpacePlace {
         rules[0].windowMs,
         'memory that no other thread has taken',
       )
-    const own = alignedTo(this.#share.aheadMs, rules)
     const arenas = placeArenas(this.#space.buffer, from, plan, own, memory.arenas[0])
     return on({ arenas, names: namesOf(rules) }, clock)
   }
