@@ -67,8 +67,9 @@ const getRequestResponse: RateLimitModuleOptions['getRequestResponse'] = (contex
 
 test('calls that are not HTTP pass, unless getRequestResponse finds their requests', async () => {
   await withService({ ...base(), limit: 1 }, (service) => {
-    for (const type of ['rpc', 'ws', 'graphql']) {
-      for (let i = 0; i < 3; i++) assert.is(service.admit(contextOf(type, [{}, {}])), true)
+    for (const type of ['rpc', 'ws', 'graphql', 'http']) {
+      for (const args of [[{}, {}], [], [null], ['text']])
+        for (let i = 0; i < 3; i++) assert.is(service.admit(contextOf(type, args)), true)
     }
   })
   await withService({ ...base(), limit: 1, getRequestResponse }, (service) => {
@@ -154,7 +155,7 @@ const FOUND: Record<string, { returns: () => unknown; passes?: true }> = {
 
 for (const [what, { returns, passes }] of Object.entries(FOUND)) {
   test(`getRequestResponse ${what}: ${passes ? 'the call passes' : 'onError is asked'}`, async () => {
-    for (const type of ['ws', 'graphql', 'rpc']) {
+    for (const type of ['ws', 'graphql', 'rpc', 'http']) {
       for (const answer of ['pass', 'fail'] as const) {
         const errors: unknown[] = []
         const options = {

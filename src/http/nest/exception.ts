@@ -38,13 +38,13 @@ const messageOf = ({ status, contentType, body }: Refusal): Record<string, unkno
 export function exceptionFor(refusal: Refusal, response: NestResponse): RateLimitException {
   const exception = new RateLimitException(refusal)
   const answer = exception.getResponse()
-  if (response.raw !== undefined) {
+  if (response?.raw !== undefined) {
     const { send } = response
     response.send = (payload: unknown) => {
       if (payload !== answer) return send.call(response, payload)
       return send.call(response.header('Content-Type', refusal.contentType), refusal.body)
     }
-  } else if (typeof response.json === 'function') {
+  } else if (typeof response?.json === 'function') {
     const { json } = response
     response.json = (payload: unknown) => {
       if (payload !== answer) return json.call(response, payload)

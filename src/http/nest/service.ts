@@ -133,8 +133,9 @@ export class RateLimitService implements OnModuleInit, OnApplicationShutdown {
 
   /** The request and response of a call; undefined if it is not limited. */
   #callOf(context: ExecutionContext): Call | undefined {
-    if (context.getType() === 'http') {
-      const request: NestRequest = context.getArgByIndex(0)
+    const request: NestRequest = context.getArgByIndex(0)
+    // Nest calls a context 'http' unless it is told otherwise, also one of a transport that it does not know.
+    if (context.getType() === 'http' && isHttp(request)) {
       const response: NestResponse = context.getArgByIndex(1)
       const identity = answeredBy(request.raw ?? request, response?.raw ?? response)
       return { request, response, context, identity }
@@ -163,6 +164,9 @@ export class RateLimitService implements OnModuleInit, OnApplicationShutdown {
       : transportExceptionFor(step, context.getType())
   }
 }
+
+/** A request of Express or Fastify has headers. */
+const isHttp = (request: NestRequest): boolean => (request?.raw ?? request)?.headers !== undefined
 
 /** For Nest, what `next` is that is never called. A new promise each time: one for all would keep all requests. */
 const pending = (): Promise<boolean> => new Promise(() => {})
