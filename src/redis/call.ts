@@ -5,6 +5,7 @@ import { lateError, type Pending } from '../remote/deadlines.js'
 import { isReply } from '../remote/last-error.js'
 import { NotSent } from '../remote/not-sent.js'
 import { Outage } from '../remote/outage.js'
+import type { Handshake } from './handshake.js'
 import type { Script } from './script.js'
 
 export type Arguments = readonly (string | Buffer)[]
@@ -13,8 +14,7 @@ export type Arguments = readonly (string | Buffer)[]
 interface CallOwner {
   noteFailure(call: Call, cause: unknown): void
   noteSettled(): void
-  /** Why there is no connection for this key. */
-  whyNot(key: string): unknown
+  readonly handshake: Pick<Handshake, 'whyNot'>
 }
 
 /** How a call goes out. */
@@ -80,7 +80,7 @@ export class Call implements Pending {
   fail(error: unknown): void {
     if (this.isSettled) return
     this.#settle()
-    const cause = isReply(error) ? error : (this.#channel.whyNot(this.keys[0]!) ?? error)
+    const cause = isReply(error) ? error : (this.#channel.handshake.whyNot(this.keys[0]!) ?? error)
     this.#channel.noteFailure(this, cause)
     this.#reject(new Outage(cause, this.isSent && !isNotRun(error)))
   }

@@ -33,7 +33,7 @@ export class ScriptRunner implements Runner {
   }
 
   ready(): Promise<void> {
-    return this.#channel.ready()
+    return this.#channel.handshake.ready()
   }
 
   run(call: CountingCall): Promise<readonly number[]> {

@@ -44,7 +44,10 @@ export class WatchPlace implements ValuesPlace {
     this.#channel = channel
     this.#open = open
     this.#clear = clear
-    this.#guard = new Guard({ name: 'Redis', whyNot: () => channel.whyNot(), isAnswer: isReply }, deadlineMs)
+    this.#guard = new Guard(
+      { name: 'Redis', whyNot: () => channel.handshake.whyNot(), isAnswer: isReply },
+      deadlineMs,
+    )
   }
 
   set onRecovery(listener: () => void) {
@@ -52,13 +55,13 @@ export class WatchPlace implements ValuesPlace {
   }
 
   async ready(): Promise<void> {
-    await this.#channel.ready()
+    await this.#channel.handshake.ready()
     if (this.#sessions.size === 0 && !this.#isClosed) this.#idle.push(this.#openSession())
   }
 
   run<T>(_: string, act: (call: OpenCall) => Promise<T>): Promise<T> {
     return this.#guard.run(async (call) => {
-      await this.#channel.usable()
+      await this.#channel.handshake.usable()
       return act(call)
     })
   }
