@@ -150,7 +150,7 @@ export class Past {
     if ((word & COUNT) > 0) this.#replace(this.#at(base), word, 0)
   }
 
-  /** The same for a way that this thread has CLAIMED. */
+  /** Forgets the past of a way that this thread has CLAIMED. */
   empty(base: number): void {
     const at = this.#at(base) + PAST
     const word = read(this.#words, at)

@@ -113,7 +113,7 @@ export interface EngineOptions<Name extends Engine>
   extends Omit<LimiterOptions, 'engine'>,
     EngineChoice<Name> {}
 
-/** The same with several rules. */
+/** The options of either engine with several rules as one type. */
 export interface RulesEngineOptions<Name extends Engine>
   extends Omit<RulesLimiterOptions, 'engine'>,
     EngineChoice<Name> {}

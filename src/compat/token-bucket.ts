@@ -100,7 +100,7 @@ export class TokenBucket {
     return this.takeAt(nowMs(), count)
   }
 
-  /** @internal The same by a reading of {@link nowMs}. */
+  /** @internal Takes tokens by a reading of {@link nowMs}. Returns whether there were enough. */
   takeAt(now: number, count: number): boolean {
     if (this.bucketSize === 0) return true
     if (this.parentBucket !== undefined) return this.#takeFromAll(now, count)
@@ -150,7 +150,7 @@ export class TokenBucket {
     return this.dripAt(nowMs())
   }
 
-  /** @internal The same by a reading of {@link nowMs}. */
+  /** @internal Adds the tokens that have come by a reading of {@link nowMs}. Returns what `drip` does. */
   dripAt(now: number): boolean {
     const before = this.content
     if (this.tokensPerInterval === 0) {

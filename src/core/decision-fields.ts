@@ -28,7 +28,7 @@ export function ruleFieldsOf(part: RuleDecision): RuleDecision {
   return shadow === undefined ? fields : { ...fields, shadow }
 }
 
-/** The same without `Infinity`. */
+/** The fields of a rule's part for JSON, which has no `Infinity`. */
 export function ruleJsonOf(part: RuleDecision): RuleDecision {
   return withoutInfinity(ruleFieldsOf(part))
 }

@@ -12,7 +12,7 @@ const MOST = 64
 export class FiguresDemand {
   /** The number of decisions by TypeScript that are to compute their figures at once. */
   left = 0
-  /** The same for decisions by the addon, as the word 0. The addon counts it down. */
+  /** The number of decisions by the addon that are to compute their figures at once: word 0. The addon counts it down. */
   byAddon: Int32Array = new Int32Array(1)
 
   /** Goes on with a word of memory that the addon sees. */

@@ -16,7 +16,7 @@ export type RangeSumName = 'blocks' | 'fenwick'
 
 /** Where the windows of `'fixed-window'` begin: see the option `align` of {@link RuleOptions}. */
 export type Alignment = 'clock' | 'first'
-/** The same for every algorithm. The windows of the others have no beginning. */
+/** Where the windows of any algorithm begin. Only fixed windows have a beginning. */
 export type Align = Alignment | 'none'
 
 /** The options of a token bucket: it refills by `limit` in each window, and holds `burst`. */

@@ -56,7 +56,7 @@ export interface Engine<D extends OwnDecision> {
   readonly changes: Changes
   /** Reads the clock, decides and charges. */
   checkNow(lo: number, hi: number, cost: number, hint?: number): D
-  /** The same by a limit of this call. */
+  /** Reads the clock, decides and charges by a limit of this call. */
   checkWithin(limit: CallLimit, lo: number, hi: number, cost: number, hint?: number): D
   /** Decides, but charges and inserts nothing. */
   peek(lo: number, hi: number, cost: number, limit?: CallLimit): D

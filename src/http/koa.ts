@@ -36,7 +36,7 @@ export interface RateLimiter extends Middleware {
 interface Routed {
   /** A path that is routed in place of the context's. */
   readonly newRouterPath?: string
-  /** The same for older versions, until a router has matched. Then it is the pattern of the layer. */
+  /** The path that older versions route, until a router has matched. Then it is the pattern of the layer. */
   readonly routerPath?: unknown
   readonly router?: { readonly opts?: { readonly prefix?: string } }
 }

@@ -91,7 +91,7 @@ export class Policy<Request, Response> {
     return limit === undefined ? undefined : this.admitBy(limit, request, response)
   }
 
-  /** The same by the rules of a given route. A request that they have decided before passes: it is charged once. */
+  /** Judges a request by the rules of a given route. If they have decided it before, it passes: it is charged once. */
   admitBy(limit: RouteLimit<Response>, request: Request, response: Response): Step | Promise<Step> {
     try {
       if ((this.#framework.identityOf(request, response) as Met)[limit.met]) return undefined

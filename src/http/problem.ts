@@ -81,7 +81,7 @@ export class Answers<Request> {
     return own === undefined ? this.standard(raw, decision, isBanned) : { status, ...own, decision }
   }
 
-  /** The same without the option `message`. */
+  /** The answer without the option `message`: a problem document. */
   standard(raw: HttpRequest, decision: Decision, isBanned: boolean): RefusalAnswer {
     const status = isBanned ? 403 : this.#status
     return { ...answerOf(problemOf(decision, status, isBanned), raw), decision }

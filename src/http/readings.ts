@@ -11,7 +11,7 @@ export type Paths = string | PathReadings
 export interface PathReadings {
   /** What the router that follows may read: the rules of each hold. */
   readonly served: Targets
-  /** The same with the part that the limiter is mounted at, or without it. A pattern may be written either way. */
+  /** These paths with the part that the limiter is mounted at, or without it. A pattern may be written either way. */
   readonly mounted: readonly string[]
   /** What the client asked for, before middleware has written another path in its place. */
   readonly originals: readonly string[]

@@ -65,7 +65,7 @@ export class NativeSingle {
     return false
   }
 
-  /** The same by a limit of this call, 1 to `MAX_LIMIT`. */
+  /** Decides by a limit of this call, 1 to `MAX_LIMIT`. Returns whether the addon has decided. */
   decidesWithin(limit: number, lo: number, hi: number, cost: number, hint: number): boolean {
     this.#begin(OPERATION.CHECK_WITHIN, limit)
     const isDecided = this.decides(lo, hi, cost, hint)
@@ -74,8 +74,8 @@ export class NativeSingle {
   }
 
   /**
-   * The same by the reading that the caller has taken, and by `limit` if there is one. The addon must not
-   * read the clock itself.
+   * Decides by the reading that the caller has taken, and by `limit` if there is one. The addon must not read the
+   * clock itself. Returns whether it has decided.
    */
   decidesNow(lo: number, hi: number, cost: number, hint: number, limit: number | undefined): boolean {
     if (cost >= COUNT) return false

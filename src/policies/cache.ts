@@ -38,6 +38,12 @@ export interface CacheUser {
   failed(error: MillraceError): void
 }
 
+/** What a load has found, and the generation in which it began. */
+interface Found {
+  readonly found: StoredPolicy | undefined
+  readonly generation: number
+}
+
 /** Ages are compared with a time that is taken this often in a TTL: reading a clock costs as much as a look-up. */
 const TICKS_PER_TTL = 16
 /** A TTL is shortened by up to this part, at random, so that keys that came together are not read again together. */
@@ -225,28 +231,31 @@ export class PolicyCache {
     const load = ++entry.loads
     entry.isDirty = false
     this.statistics.loads++
-    const isMine = () => entry.loads === load && !this.#isClosed
-    const giveUp = setTimeout(() => {
-      end(() => this.#fail(entry, slowError(this.#store.kind, LONGEST_LOAD_MS)))
-    }, LONGEST_LOAD_MS).unref()
-    const end = (act: () => void) => {
-      clearTimeout(giveUp)
-      if (!isMine()) return
-      entry.loads++ // this one is over: an answer after it was given up is out of date
-      entry.loading = undefined
-      this.#reading.delete(entry.key)
-      act()
-      if (!entry.isDirty) return
-      entry.expiresMs = 0
-      entry.pausedUntilMs = 0
-      void this.#load(entry)
-    }
     this.#reading.set(entry.key, entry)
-    entry.loading = this.#find(entry.key).then(
-      (found) => end(() => this.#accept(entry, found, generation)),
-      (error: unknown) => end(() => this.#fail(entry, error)),
-    )
+    const giveUp = setTimeout(() => {
+      this.#end(entry, load, { error: slowError(this.#store.kind, LONGEST_LOAD_MS) })
+    }, LONGEST_LOAD_MS).unref()
+    entry.loading = this.#find(entry.key)
+      .then(
+        (found) => this.#end(entry, load, { found, generation }),
+        (error: unknown) => this.#end(entry, load, { error }),
+      )
+      .finally(() => clearTimeout(giveUp))
     return entry.loading
+  }
+
+  /** Takes in what a load has found, unless it was given up. */
+  #end(entry: Entry, load: number, outcome: Found | { readonly error: unknown }): void {
+    if (entry.loads !== load || this.#isClosed) return
+    entry.loads++ // this one is over: an answer after it was given up is out of date
+    entry.loading = undefined
+    this.#reading.delete(entry.key)
+    if ('error' in outcome) this.#fail(entry, outcome.error)
+    else this.#accept(entry, outcome.found, outcome.generation)
+    if (!entry.isDirty) return
+    entry.expiresMs = 0
+    entry.pausedUntilMs = 0
+    void this.#load(entry)
   }
 
   /** A store may throw where it should reject. */

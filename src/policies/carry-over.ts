@@ -84,7 +84,7 @@ export function carryOver(to: KeyCounts, others: readonly KeyCounts[]): void {
   if (isAny(step.value)) void to.charge(step.value)
 }
 
-/** The same of members that answer by promises. */
+/** Charges `to`, which may answer by promises, for what the key has used in `others`. */
 export async function carryOverLater(
   to: KeyCounts | KeyCountsInTurn,
   others: readonly KeyCounts[],

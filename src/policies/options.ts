@@ -125,7 +125,7 @@ export function checkConfig(options: ConfigOptions, maxKeys: number): ConfigSett
   return { policy, rules: rulesOf(policy), ...checkStore(options, maxKeys) }
 }
 
-/** The same without the default, which an attached thread has already. */
+/** Checks the options of a configuration store without the default, which an attached thread has already. */
 export function checkStore(
   options: Omit<ConfigOptions, 'default'>,
   maxKeys: number,

@@ -11,7 +11,7 @@ redis.call('SETRANGE', KEYS[1], 0, '')
 redis.call('PEXPIRE', KEYS[1], 0)
 return 0`
 
-/** The same for a sliding log. */
+/** A call that shows whether the user may run what a sliding log needs. It changes nothing that lasts. */
 export const LOG_PROBE = `
 redis.call('TIME')
 redis.call('EXISTS', KEYS[1])

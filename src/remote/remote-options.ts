@@ -61,7 +61,7 @@ const NAMES: readonly string[] = [
   'rules',
 ]
 
-/** The same, checked. */
+/** The options of all stores, checked. */
 export interface RemoteSettings {
   readonly prefix: string
   readonly rules: readonly RemoteRule[]

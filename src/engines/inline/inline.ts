@@ -132,7 +132,7 @@ export class InlineEngine implements Engine<InlineDecision> {
     return this.#decisionOf(lo, hi, cost, limit, this.decide(lo, hi, cost, limit, hint))
   }
 
-  /** The same by a limit of this call, if it has one. */
+  /** Decides and charges by a limit of this call, if it has one, by the reading that the caller has just taken. */
   #checkBy(limit: Limit, lo: number, hi: number, cost: number, hint: number): InlineDecision {
     if (limit === undefined) return this.check(lo, hi, cost, hint)
     this.views.refresh()
@@ -153,7 +153,7 @@ export class InlineEngine implements Engine<InlineDecision> {
     return this.check(lo, hi, cost, hint)
   }
 
-  /** The same by a limit of this call. */
+  /** Reads the clock, decides and charges by a limit of this call. */
   checkWithin(limit: number, lo: number, hi: number, cost: number, hint = NO_WAY): InlineDecision {
     if (isUncounted(limit)) return decidedUncounted(this.peek(lo, hi, 0), limit, cost, this, this.#tally)
     const single = this.#single
@@ -299,7 +299,7 @@ export class InlineEngine implements Engine<InlineDecision> {
     return this.peekSet(lo, hi, cost, ownLimit)
   }
 
-  /** The same by the reading that the caller has set, as one of several rules. */
+  /** Decides by the reading that the caller has set, as one of several rules, but charges and inserts nothing. */
   peekSet(lo: number, hi: number, cost: number, ownLimit?: number): InlineDecision {
     if (ownLimit !== undefined && isUncounted(ownLimit))
       return decidedUncounted(this.peekSet(lo, hi, 0), ownLimit, cost, this)

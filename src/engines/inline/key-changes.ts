@@ -32,7 +32,7 @@ export class KeyChanges {
     return this.takeBack(decision, units)
   }
 
-  /** The same by the last reading of the clock, for a decision that has a charge: another rule has refused. */
+  /** Gives back a charge by the last reading of the clock: another rule has refused. */
   takeBack(decision: InlineDecision, units = decision.cost): number {
     decision.giveBack()
     return this.takeBackFrom(decision.way, decision, units)
@@ -47,7 +47,7 @@ export class KeyChanges {
   }
 
   /**
-   * The same by the last reading of the clock. The way may have a new owner; expired charges stay expired. A
+   * Gives back a charge by the last reading of the clock. The way may have a new owner; expired charges stay expired. A
    * cell of another record gives back by that record. A charge of an earlier record than the cell's is in no
    * bucket that counts: nothing is given back.
    */

@@ -92,7 +92,7 @@ export class RuleAttempt {
     return new RuleCharge(engine.era, this.#limit, at, this.#way, chargedTick, lastAdm, next)
   }
 
-  /** The same of what the addon has charged, in the memory of this rule's calls. */
+  /** What the addon has charged, from the memory of this rule's calls. */
   chargeByAddon(next: RuleCharge | undefined): RuleCharge | undefined {
     const single = this.#single!
     const engine = this.#engine

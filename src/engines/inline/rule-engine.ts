@@ -14,7 +14,7 @@ import type { Views } from './views.js'
 export interface RuleChanges extends Changes {
   /** Gives back the charge of a decision or `units` of it, by the last reading of the clock. */
   takeBack(decision: RulePart, units?: number): number
-  /** The same by the charge on this way. */
+  /** Gives back `cost` units of the charge on this way, by the last reading of the clock. */
   takeBackFrom(way: number, charge: Charge, cost: number): number
 }
 

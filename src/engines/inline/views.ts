@@ -94,8 +94,8 @@ export class Views implements CellViews {
   }
 
   /**
-   * The same. The way's admission word and tick are copied to the algorithm's `last...` fields. If the memory is
-   * damaged: -1.
+   * The key's way, or -1, also if the memory is damaged. The way's admission word and tick are copied to the
+   * algorithm's `last...` fields.
    */
   lookUp(lo: number, hi: number): number {
     return unlessDamaged(this.#arena.words, -1, () => {

@@ -127,7 +127,7 @@ export abstract class RequestHandler implements RingHandler {
 
   /** Decides and charges, and writes the decision into the slot. */
   protected abstract check(slot: number, lo: number, hi: number, cost: number): void
-  /** The same by the limits of the call, which are in the slot. */
+  /** Decides and charges by the limits of the call, which are in the slot, and writes the decision there. */
   protected abstract checkWithin(slot: number, lo: number, hi: number, cost: number): void
   /** Decides by the limits of the call, but charges nothing. */
   protected abstract peek(slot: number, lo: number, hi: number, cost: number): void

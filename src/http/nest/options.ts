@@ -71,7 +71,7 @@ export interface RateLimitModuleAsyncOptions extends Pick<ModuleMetadata, 'impor
   useFactory?: (...injected: any[]) => Awaitable<RateLimitModuleOptions>
   /** A class whose instance, made by Nest, makes the options. */
   useClass?: Type<RateLimitOptionsFactory>
-  /** The same with a provider of one of `imports`, or of a global module. */
+  /** A provider of one of `imports`, or of a global module, that makes the options. */
   useExisting?: Type<RateLimitOptionsFactory>
 }
 
