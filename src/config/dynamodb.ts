@@ -29,16 +29,7 @@ import {
 import { createTable } from './stores/dynamodb/dynamodb-table.js'
 import { byUtf8 } from './utf8-order.js'
 
-export type {
-  ConfigChange,
-  ConfigListener,
-  ConfigStore,
-  InvalidPolicy,
-  ListOptions,
-  PutOptions,
-  StoredPolicy,
-} from './config-store.js'
-export type { Policy, PolicyRule } from './policy.js'
+export type * from './store-types.js'
 export type { DynamoConfigOptions, DynamoConfigStore } from './stores/dynamodb/dynamodb-options.js'
 
 /** How often the store sends a request that has failed or was throttled, by its own client. */

@@ -14,17 +14,7 @@ import type { TextFormat } from './stores/file/text-format.js'
 import { yamlText } from './stores/file/yaml-text.js'
 import { byUtf8 } from './utf8-order.js'
 
-export type {
-  ConfigChange,
-  ConfigListener,
-  ConfigStore,
-  InvalidPolicy,
-  ListOptions,
-  PutOptions,
-  StoredPolicy,
-  SyncConfigStore,
-} from './config-store.js'
-export type { Policy, PolicyRule } from './policy.js'
+export type * from './store-types.js'
 
 /** Options of {@link fileConfig}. */
 export interface FileConfigOptions {

@@ -17,18 +17,7 @@ import { ChangeLog } from './stores/lmdb/lmdb-changes.js'
 import { acquire, checkFile, type LmdbDatabase, release } from './stores/lmdb/lmdb-database.js'
 import { afterPrefix, byUtf8 } from './utf8-order.js'
 
-export type {
-  ConfigChange,
-  ConfigListener,
-  ConfigStore,
-  InvalidPolicy,
-  ListOptions,
-  PolicyEntry,
-  PutOptions,
-  StoredPolicy,
-  SyncConfigStore,
-} from './config-store.js'
-export type { Policy, PolicyRule } from './policy.js'
+export type * from './store-types.js'
 
 export interface LmdbConfigOptions {
   /**

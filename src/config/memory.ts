@@ -5,17 +5,7 @@ import { checkPolicy, documentOf, type Policy, type PolicyDocument } from './pol
 import { checkPolicyKey, countKeys } from './policy-keys.js'
 import { byUtf8 } from './utf8-order.js'
 
-export type {
-  ConfigChange,
-  ConfigListener,
-  ConfigStore,
-  InvalidPolicy,
-  ListOptions,
-  PutOptions,
-  StoredPolicy,
-  SyncConfigStore,
-} from './config-store.js'
-export type { Policy, PolicyRule } from './policy.js'
+export type * from './store-types.js'
 
 /**
  * Creates a store in memory.

@@ -13,16 +13,7 @@ import { BY_BYTES, isDuplicate, MongoServer, type PolicyRecord } from './stores/
 import { MongoWatch } from './stores/mongodb/mongodb-watch.js'
 import { afterPrefix } from './utf8-order.js'
 
-export type {
-  ConfigChange,
-  ConfigListener,
-  ConfigStore,
-  InvalidPolicy,
-  ListOptions,
-  PutOptions,
-  StoredPolicy,
-} from './config-store.js'
-export type { Policy, PolicyRule } from './policy.js'
+export type * from './store-types.js'
 export type { MongoConfigOptions } from './stores/mongodb/mongodb-options.js'
 
 /** A change stream tells a change as soon as the majority has it. */

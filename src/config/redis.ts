@@ -14,16 +14,7 @@ import { RedisCommands } from './stores/redis/redis-commands.js'
 import { argumentOf, boundsOf, LARGEST_START, REPLACE, RedisNames } from './stores/redis/redis-script.js'
 import { RedisWatch } from './stores/redis/redis-watch.js'
 
-export type {
-  ConfigChange,
-  ConfigListener,
-  ConfigStore,
-  InvalidPolicy,
-  ListOptions,
-  PutOptions,
-  StoredPolicy,
-} from './config-store.js'
-export type { Policy, PolicyRule } from './policy.js'
+export type * from './store-types.js'
 export type { RedisConfigClient } from './stores/redis/client-parts.js'
 export type { NodeRedisConfigClient } from './stores/redis/node-redis-client.js'
 

@@ -7,17 +7,7 @@ import { isSync } from './config-store.js'
 import { checkShards, type Shards } from './stores/sharded/shard-lists.js'
 import { type MoveReport, ShardedConfig, SyncShardedConfig } from './stores/sharded/sharded-store.js'
 
-export type {
-  ConfigChange,
-  ConfigListener,
-  ConfigStore,
-  InvalidPolicy,
-  ListOptions,
-  PutOptions,
-  StoredPolicy,
-  SyncConfigStore,
-} from './config-store.js'
-export type { Policy, PolicyRule } from './policy.js'
+export type * from './store-types.js'
 export type { Shards } from './stores/sharded/shard-lists.js'
 export type { MoveReport } from './stores/sharded/sharded-store.js'
 

@@ -8,11 +8,8 @@ import { pathsAfter } from './readings.js'
 import { pathsByParse } from './routes/request-path.js'
 import { GONE, type Step } from './step.js'
 
-export type { Decision } from '../core/decision.js'
-export { type IpKey, type IpKeyOptions, ipKey } from './addresses/ip-key.js'
-export type { TrustProxy } from './addresses/trust-proxy.js'
-export type { Standard } from './headers/headers.js'
-export type { RateLimitOptions, RouteRules } from './options.js'
+export { ipKey } from './addresses/ip-key.js'
+export type * from './framework-types.js'
 
 declare global {
   namespace Express {

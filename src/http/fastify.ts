@@ -10,11 +10,8 @@ import { type SemicolonConfig, usesSemicolon } from './routes/request-path.js'
 import { RouteGroups } from './routes/route-groups.js'
 import { GONE, type Refusal, type Step } from './step.js'
 
-export type { Decision } from '../core/decision.js'
-export { type IpKey, type IpKeyOptions, ipKey } from './addresses/ip-key.js'
-export type { TrustProxy } from './addresses/trust-proxy.js'
-export type { Standard } from './headers/headers.js'
-export type { RateLimitOptions, RouteRules } from './options.js'
+export { ipKey } from './addresses/ip-key.js'
+export type * from './framework-types.js'
 
 const HOOKS = ['onRequest', 'preParsing', 'preValidation', 'preHandler'] as const
 

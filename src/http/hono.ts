@@ -18,12 +18,9 @@ import type { Targets } from './routes/request-path.js'
 import { GONE, GONE_STATUS, type Refusal } from './step.js'
 import { checkResponse, hasHeaders, httpRequestOf, pathOf } from './web-request.js'
 
-export type { Decision } from '../core/decision.js'
-export { type IpKey, type IpKeyOptions, ipKey } from './addresses/ip-key.js'
-export type { TrustProxy } from './addresses/trust-proxy.js'
+export { ipKey } from './addresses/ip-key.js'
 export type { FetchHandler, FetchOptions, LimitedFetchHandler, LimitedRequest } from './fetch-handler.js'
-export type { Standard } from './headers/headers.js'
-export type { RateLimitOptions, RouteRules } from './options.js'
+export type * from './framework-types.js'
 
 /** The options of {@link rateLimit} for Hono. `countIf` is given the context; its `res` is the response. */
 export interface HonoOptions extends RateLimitOptions<Context, Context> {

@@ -9,11 +9,8 @@ import { type Paths, pathsAfter, pathsWithin } from './readings.js'
 import { pathsByParse } from './routes/request-path.js'
 import { GONE, GONE_STATUS, type Refusal, type Step } from './step.js'
 
-export type { Decision } from '../core/decision.js'
-export { type IpKey, type IpKeyOptions, ipKey } from './addresses/ip-key.js'
-export type { TrustProxy } from './addresses/trust-proxy.js'
-export type { Standard } from './headers/headers.js'
-export type { RateLimitOptions, RouteRules } from './options.js'
+export { ipKey } from './addresses/ip-key.js'
+export type * from './framework-types.js'
 
 /** The options of {@link rateLimit} for Koa. */
 export interface KoaOptions extends RateLimitOptions<ParameterizedContext, ParameterizedContext> {

@@ -4,12 +4,9 @@ import type { RateLimitOptions } from './options.js'
 import { Policy } from './policy.js'
 import { GONE, type Step } from './step.js'
 
-export type { Decision } from '../core/decision.js'
-export { type IpKey, type IpKeyOptions, ipKey } from './addresses/ip-key.js'
-export type { TrustProxy } from './addresses/trust-proxy.js'
-export type { Standard } from './headers/headers.js'
+export { ipKey } from './addresses/ip-key.js'
+export type * from './framework-types.js'
 export type { NodeRequest, NodeResponse } from './node-framework.js'
-export type { RateLimitOptions, RouteRules } from './options.js'
 
 /** The options of {@link rateLimit} for node:http and node:http2. */
 export interface NodeOptions extends RateLimitOptions<NodeRequest, NodeResponse> {
