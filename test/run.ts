@@ -35,15 +35,15 @@ const { values, positionals } = parseArgs({
 const size = values.long ? 'long' : values.full ? 'full' : 'quick'
 /** One more than the processors, because some files mostly wait. */
 const jobs = readFlag('jobs', values.jobs, { fallback: availableParallelism() + 1, least: 1, most: 256 })
-/** The timeout of a process, in seconds. On an idle machine the longest one takes a tenth of it. */
+/** The timeout of a process, in seconds. On an idle machine the longest one takes a twentieth of it. */
 const limit = readFlag('limit', values.limit, {
-  fallback: { quick: 180, full: 1_200, long: 7_200 }[size],
+  fallback: { quick: 600, full: 1_200, long: 7_200 }[size],
   least: 1,
   most: 86_400,
 })
 
 /** A process has this many seconds to end after its tests. */
-const linger = readFlag('linger', values.linger, { fallback: 10, least: 1, most: 86_400 })
+const linger = readFlag('linger', values.linger, { fallback: 60, least: 1, most: 86_400 })
 
 const TOGETHER = fileURLToPath(new URL('run/together.js', import.meta.url))
 const patterns = positionals.map((pattern) => new RegExp(pattern))

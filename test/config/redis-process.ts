@@ -11,7 +11,7 @@ store.watch(async (change) => {
   const atMs = performance.timeOrigin + performance.now()
   const keys = change.keys ?? []
   const policies = await Promise.all(keys.map((key) => store.get(key)))
-  process.send!({ keys, policies, atMs })
+  if (process.connected) process.send!({ keys, policies, atMs }) // else a watch that goes on after the end
 })
 
 process.on('message', (message: { put: string } | 'end') => {

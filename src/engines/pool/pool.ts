@@ -372,15 +372,18 @@ export class PoolEngine implements DecidingEngine {
 
   /**
    * This server has ended by itself, when its ring was empty. If there are requests, and none has started another
-   * server, the server has not seen them: REQUESTED was damaged.
+   * server, the server has not seen them, or did not begin: REQUESTED or STATE was damaged.
    */
   #handleEnd(client: RingClient, generation: number): void {
-    if (generation === client.generation && !client.isEmpty) this.#publish(client)
+    if (generation !== client.generation) return
+    client.hasServer = false
+    if (!client.isEmpty) this.#publish(client)
   }
 
   /** The worker with this server died. Nothing to do if a server of a later generation has begun since. */
   #handleLoss(client: RingClient, generation: number, error: unknown): void {
     if (generation !== client.generation) return
+    client.hasServer = false
     if (client === this.#growing) this.#growing = undefined
     client.publishFinished()
     const replied = this.#readReplies(client)

@@ -34,6 +34,8 @@ export class RingClient {
    * the first.
    */
   generation = 0
+  /** Whether the server of `generation` was started, and has not ended. Unlike STATE, no damage can change it. */
+  hasServer = false
   /** How many servers in a row died without a reply. */
   failures = 0
   /** In how many more turns of the event loop the client polls for replies, before it waits for a wake-up. */
@@ -128,10 +130,13 @@ export class RingClient {
   /** True: no server runs, and the caller must start the server of the new `generation`. */
   claimStart(): boolean {
     const state = Atomics.load(this.#words, STATE)
-    if (kindOf(state) !== ENDED) return false
+    if (kindOf(state) !== ENDED && this.hasServer) return false
     const starting = stateOf(this.generation + 1, STARTING)
     const isClaimed = Atomics.compareExchange(this.#words, STATE, state, starting) === state
-    if (isClaimed) this.generation++
+    if (isClaimed) {
+      this.generation++
+      this.hasServer = true
+    }
     return isClaimed
   }
 

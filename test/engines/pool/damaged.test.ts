@@ -7,9 +7,16 @@ import * as assert from 'uvu/assert'
 import { PoolRequest } from '#millrace/engines/pool/request.js'
 import { RingClient } from '#millrace/engines/pool/ring-client.js'
 import { RingServer } from '#millrace/engines/pool/ring-server.js'
-import { REQUESTED, type RingMemory, STATE, WAITING } from '#millrace/engines/pool/ring-transport.js'
+import {
+  ENDED,
+  kindOf,
+  REQUESTED,
+  type RingMemory,
+  STATE,
+  WAITING,
+} from '#millrace/engines/pool/ring-transport.js'
 import { ACCEPTED, COMPLETED, Op, REPLIED } from '#millrace/memory/request-ring.js'
-import { assertRejects, resolved } from '../../limiter/support.js'
+import { assertRejects, resolved, until } from '../../limiter/support.js'
 
 const WORDS = { REQUESTED, ACCEPTED, COMPLETED, REPLIED, WAITING, STATE }
 
@@ -67,6 +74,12 @@ for (const [name, rules] of Object.entries(RULES)) {
           Atomics.xor(words, at, 1 << bit)
           await settle([...sent, ...calls()])
         }
+      }
+      // A server that has ended, of which the word says something else.
+      for (let bit = 0; at === STATE && bit < 3; bit++) {
+        await until(() => kindOf(Atomics.load(words, STATE)) === ENDED, 'the end of an idle server')
+        Atomics.xor(words, STATE, 1 << bit)
+        await settle(calls())
       }
       for (let before = -1; before < rejected; ) {
         before = rejected
