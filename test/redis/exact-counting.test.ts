@@ -1,4 +1,4 @@
-// run: also-full
+// run: also-full, also-long
 // Every figure of a sliding log and of a sliding counter on Redis is what its definition says.
 import { Redis } from 'ioredis'
 import * as assert from 'uvu/assert'
@@ -10,7 +10,7 @@ import type { Server } from './process.js'
 import { startRedis } from './servers.js'
 import { redisTest as test } from './skip.js'
 
-const OPERATIONS = sized({ quick: 2_000, full: 100_000 })
+const OPERATIONS = sized({ quick: 2_000, full: 20_000, long: 100_000 })
 
 const LOG: Compared = {
   rule: (random, name) => {
