@@ -203,11 +203,6 @@ export class InlineDecision implements Decision {
     return ((this.#charge >>> COST_BITS) & 7) as Outcome
   }
 
-  /** @internal */
-  get isGivenBack(): boolean {
-    return this.outcome === Outcome.GIVEN_BACK
-  }
-
   /** @internal The stamp of its charge. */
   get stamp(): number {
     const packed = this.#charge >>> (COST_BITS + 3)
@@ -217,11 +212,6 @@ export class InlineDecision implements Decision {
   /** @internal */
   get receipt(): number {
     return this.era.estimates.receiptOf(this)
-  }
-
-  /** @internal Whether its rule would have refused it, and charged nothing. */
-  get isShadowed(): boolean {
-    return this.outcome === Outcome.SHADOWED
   }
 
   /** @internal Changes the outcome from CHARGED to GIVEN_BACK. A charge is given back only once. */

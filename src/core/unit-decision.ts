@@ -1,31 +1,23 @@
 import type { Decision, DecisionFields, RuleDecision, ShadowDecision } from './decision.js'
 import { fieldsOf, jsonOf } from './decision-fields.js'
-import { Outcome } from './inline-decision.js'
+import type { InlineDecision, Outcome } from './inline-decision.js'
 import { unitsBetween } from './units.js'
 
-/** A decision in whole units, with the internals that its limiter needs. */
-export interface CountedDecision extends Decision {
-  readonly lo: number
-  readonly hi: number
-  readonly way: number
-  readonly outcome: Outcome
-}
-
 /** Returns the decision in whole units. A decision of a rule without a unit is one already. */
-export const countedOf = (decision: object): object =>
-  decision instanceof UnitDecision ? decision.counted : decision
+export const countedOf = (decision: RuleDecision): InlineDecision =>
+  decision instanceof UnitDecision ? decision.counted : (decision as InlineDecision)
 
 /** A decision of a rule with the option `unit`: the quantities of a decision in whole units. */
-export class UnitDecision<D extends CountedDecision = CountedDecision> implements Decision {
+export class UnitDecision implements Decision {
   readonly allowed: boolean
   readonly limit: number
   readonly rule: string
-  readonly #counted: D
+  readonly #counted: InlineDecision
   readonly #cost: number
   readonly #unit: number
 
   /** @param cost the requested quantity */
-  constructor(counted: D, cost: number, unit: number) {
+  constructor(counted: InlineDecision, cost: number, unit: number) {
     this.allowed = counted.allowed
     this.limit = counted.limit * unit
     this.rule = counted.rule
@@ -40,7 +32,7 @@ export class UnitDecision<D extends CountedDecision = CountedDecision> implement
   }
 
   /** @internal The decision in whole units. */
-  get counted(): D {
+  get counted(): InlineDecision {
     return this.#counted
   }
 
@@ -72,16 +64,6 @@ export class UnitDecision<D extends CountedDecision = CountedDecision> implement
   /** @internal */
   get outcome(): Outcome {
     return this.#counted.outcome
-  }
-
-  /** @internal */
-  get isGivenBack(): boolean {
-    return this.outcome === Outcome.GIVEN_BACK
-  }
-
-  /** @internal Whether its rule would have refused it, and charged nothing. */
-  get isShadowed(): boolean {
-    return this.outcome === Outcome.SHADOWED
   }
 
   get remaining(): number {

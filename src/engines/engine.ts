@@ -41,8 +41,6 @@ export interface OwnDecision extends Decision {
   readonly hi: number
   /** The way of the key by the first rule, or -1: a hint for the next decision on the same key. */
   readonly way: number
-  /** Whether a refund has given back its charge. */
-  readonly isGivenBack: boolean
 }
 
 /** The limit of one call: for one rule a number, for several an array by the index of the rule. */

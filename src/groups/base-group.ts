@@ -10,8 +10,10 @@ import type { Reserved } from '../api/reservation.js'
 import type { Decision } from '../core/decision.js'
 import { MillraceError } from '../core/errors.js'
 import { MembersDecision } from '../core/group-decision.js'
+import { Outcome } from '../core/inline-decision.js'
 import { type Inspect, inspectAs } from '../core/inspect.js'
 import type { Signal } from '../core/on-abort.js'
+import { hasOutcome } from '../core/rules-decision.js'
 import { verdictOf } from '../core/verdict.js'
 import type { GroupMember, MemberRequest } from '../limiters/group-member.js'
 import { GroupQueues } from './group-queues.js'
@@ -113,7 +115,8 @@ export abstract class BaseGroup {
     return {
       decision,
       cost,
-      isGivenBack: () => this.own.some((member, i) => !changes.has(i) && member.isGivenBack(parts[i]!)),
+      isGivenBack: () =>
+        this.own.some((_, i) => !changes.has(i) && hasOutcome(parts[i]!, Outcome.GIVEN_BACK)),
       mostMore: Math.min(...this.own.map(({ mostMore }) => mostMore)),
       change: (actualCost) => {
         for (const member of this.own) member.checkOpen()

@@ -1,7 +1,7 @@
 import { checkCallLimit, closedError, type MostAtOnce, mostPenalty, type RuleNames } from '../api/checks.js'
 import type { Decision } from '../core/decision.js'
-import { type InlineDecision, Outcome } from '../core/inline-decision.js'
-import type { RulePart } from '../core/rules-decision.js'
+import { Outcome } from '../core/inline-decision.js'
+import { hasOutcome, type RulePart } from '../core/rules-decision.js'
 import { countedOf } from '../core/unit-decision.js'
 import { countsRefusals } from '../core/verdict.js'
 import type { CallLimit, Engine, OwnDecision } from '../engines/engine.js'
@@ -62,7 +62,6 @@ export interface GroupMember {
   readonly countsRefused: boolean
   /** Takes back a decision: the charge of an admission, and the count in the statistics. Never throws. */
   undo(decision: Decision): void
-  isGivenBack(decision: Decision): boolean
   /** Gives back the charge of a decision. Returns how many units. */
   giveBack(decision: Decision): number
   /** The most units that the commit of a reservation may charge in addition. */
@@ -158,18 +157,14 @@ export class InlineMember<D extends OwnDecision> extends BaseMember implements G
     const charges = decision.rules as readonly RulePart[]
     for (const [i, charge] of charges.entries()) {
       if (charge.outcome !== Outcome.CHARGED) continue
-      engines[i]!.reading.set((countedOf(charge) as InlineDecision).at)
+      engines[i]!.reading.set(countedOf(charge).at)
       engines[i]!.changes.takeBack(charge)
     }
     if (!decision.allowed) {
       this.#engine.tally(0, -1)
       return
     }
-    this.#engine.tally(-1, 0, charges.some(({ isShadowed }) => isShadowed) ? -1 : 0)
-  }
-
-  isGivenBack(decision: Decision): boolean {
-    return (decision as D).isGivenBack
+    this.#engine.tally(-1, 0, hasOutcome(decision, Outcome.SHADOWED) ? -1 : 0)
   }
 
   giveBack(decision: Decision): number {

@@ -24,8 +24,9 @@ import type { BatchDecision, Costs } from '../core/batch-decision.js'
 import type { Clock } from '../core/clock.js'
 import type { Decision } from '../core/decision.js'
 import type { Duration } from '../core/duration.js'
+import { Outcome } from '../core/inline-decision.js'
 import { admitted } from '../core/limited.js'
-import { shadowedRules } from '../core/rules-decision.js'
+import { hasOutcome, shadowedRules } from '../core/rules-decision.js'
 import type { CallLimit, Engine, OwnDecision } from '../engines/engine.js'
 import type { RuleEngine } from '../engines/inline/rule-engine.js'
 import type { RuleMemory } from '../memory/arenas.js'
@@ -94,7 +95,7 @@ export abstract class InlineLimiter<D extends OwnDecision> extends BaseLimiter i
       decision,
       cost,
       mostMore: mostPenalty(this.parts.rules),
-      isGivenBack: () => decision.isGivenBack,
+      isGivenBack: () => hasOutcome(decision, Outcome.GIVEN_BACK),
       change: (actualCost) => this.#change(decision, cost, actualCost),
     })
   }

@@ -28,27 +28,23 @@ import type { Clock } from '../core/clock.js'
 import type { Decision } from '../core/decision.js'
 import type { Duration } from '../core/duration.js'
 import { MillraceError } from '../core/errors.js'
+import { Outcome } from '../core/inline-decision.js'
 import { admitted } from '../core/limited.js'
-import { shadowedRules } from '../core/rules-decision.js'
-import { countedOf, type UnitDecision } from '../core/unit-decision.js'
+import { hasOutcome, shadowedRules } from '../core/rules-decision.js'
 import { countsRefusals } from '../core/verdict.js'
 import type { CallLimit } from '../engines/engine.js'
 import { type RuleEngine, ruleEngineOf } from '../engines/inline/rule-engine.js'
 import { RulesEngine } from '../engines/inline/rules-engine.js'
-import type { PoolSettings } from '../engines/pool/pool.js'
-import type { AnyPoolDecision, PoolDecision } from '../engines/pool/pool-decision.js'
+import type { PoolEngine, PoolSettings } from '../engines/pool/pool.js'
+import type { AnyPoolDecision } from '../engines/pool/pool-decision.js'
 import type { RequestOptions } from '../engines/pool/request.js'
-import type { Pool } from '../engines/pool/unit-pool.js'
-import { poolOf } from '../engines/pool/unit-rules-pool.js'
+import { poolOf } from '../engines/pool/unit-pool.js'
 import type { RuleMemory } from '../memory/arenas.js'
 import type { KeyReader } from '../memory/key-reader.js'
 import type { Key, PackedKeys } from '../memory/keys.js'
 import { Op } from '../memory/request-ring.js'
 import { BaseLimiter, type LimiterFile } from './base-limiter.js'
 import { PoolMember } from './pool-member.js'
-
-/** A decision of either pool. */
-type Decided = AnyPoolDecision | UnitDecision<PoolDecision>
 
 /**
  * Decides on the workers of a pool. Every method checks its arguments and hashes its key on the calling
@@ -58,7 +54,7 @@ export class PoolLimiter extends BaseLimiter implements AsyncLimiter {
   readonly #keys: KeyReader
   /** Reads the limits and the statistics on this thread. */
   readonly #inline: RuleEngine | RulesEngine
-  readonly #pool: Pool
+  readonly #pool: PoolEngine
   #closing: Promise<void> | undefined = undefined
   #isReleased = false
 
@@ -105,12 +101,12 @@ export class PoolLimiter extends BaseLimiter implements AsyncLimiter {
   async reserve(key: Key, cost: number, options?: CheckOptions & CallOptions): Promise<AsyncReservation> {
     this.checkOpen()
     checkCost(cost) // it has no default
-    const decision = (await this.check(key, cost, options)) as Decided
+    const decision = (await this.check(key, cost, options)) as AnyPoolDecision
     return new PoolReservation({
       decision,
       cost,
       mostMore: mostPenalty(this.parts.rules),
-      isGivenBack: () => decision.isGivenBack,
+      isGivenBack: () => hasOutcome(decision, Outcome.GIVEN_BACK),
       change: (actualCost) => this.#change(decision, cost, actualCost),
     })
   }
@@ -135,7 +131,7 @@ export class PoolLimiter extends BaseLimiter implements AsyncLimiter {
   }
 
   async wait(key: Key, options: WaitOptions = {}): Promise<Decision> {
-    return this.waitFor(key, options, (decision) => this.#giveBack(decision as Decided))
+    return this.waitFor(key, options, (decision) => this.#giveBack(decision as AnyPoolDecision))
   }
 
   async usage(key: Key, lastMs?: Duration, options: UsageOptions = {}): Promise<number> {
@@ -148,7 +144,7 @@ export class PoolLimiter extends BaseLimiter implements AsyncLimiter {
   async refund(what: Decision | Key, cost?: number): Promise<number> {
     const pool = this.#openPool()
     if (pool.owns(what)) {
-      const { lo, hi } = what
+      const { lo, hi } = what.rules[0]!.charge
       const given = (await pool.giveBack(what)) as number
       this.parts.waiters.wake(lo, hi)
       return given
@@ -217,8 +213,8 @@ export class PoolLimiter extends BaseLimiter implements AsyncLimiter {
    * wherever in them it begins.
    */
   effectMs(decision: Decision, requestedMs: number, repliedMs: number): number {
-    const first = countedOf((decision as Decided).rules[0]!) as PoolDecision
-    return Math.max(requestedMs, this.parts.engines[0]!.estimates.effectOf(first, repliedMs))
+    const { charge } = (decision as AnyPoolDecision).rules[0]!
+    return Math.max(requestedMs, this.parts.engines[0]!.estimates.effectOf(charge, repliedMs))
   }
 
   /** This limiter as a member of a group. @internal */
@@ -277,8 +273,8 @@ export class PoolLimiter extends BaseLimiter implements AsyncLimiter {
   }
 
   /** Charges the key of a decision in addition, or gives back a part of the decision's charge. */
-  async #change(decision: Decided, cost: number, actualCost: number): Promise<number> {
-    const { lo, hi } = decision
+  async #change(decision: AnyPoolDecision, cost: number, actualCost: number): Promise<number> {
+    const { lo, hi } = decision.rules[0]!.charge
     const pool = this.#openPool()
     if (actualCost > cost) {
       return (await pool.chargeMore(lo, hi, cost, actualCost, shadowedRules(decision))) as number
@@ -292,7 +288,7 @@ export class PoolLimiter extends BaseLimiter implements AsyncLimiter {
    * Gives back an admission of an aborted `wait()`. Errors of the pool are ignored: no caller is left to
    * receive them.
    */
-  #giveBack(decision: Decided): void {
+  #giveBack(decision: AnyPoolDecision): void {
     this.#pool.forceGiveBack(decision).catch((error: unknown) => {
       if (!(error instanceof MillraceError)) throw error
     })
@@ -307,7 +303,7 @@ export class PoolLimiter extends BaseLimiter implements AsyncLimiter {
     return changed
   }
 
-  #openPool(): Pool {
+  #openPool(): PoolEngine {
     if (this.#closing !== undefined) throw closedError()
     return this.#pool
   }

@@ -1,14 +1,9 @@
 import type { Decision } from '../core/decision.js'
 import { Outcome } from '../core/inline-decision.js'
-import { type RulePart, type RulesDecision, shadowedRules } from '../core/rules-decision.js'
-import { countedOf } from '../core/unit-decision.js'
-import { unitsBetween } from '../core/units.js'
+import { hasOutcome, type RulePart, type RulesDecision, shadowedRules } from '../core/rules-decision.js'
 import type { Engine } from '../engines/engine.js'
-import { costOf, type PoolDecision, type PoolPart } from '../engines/pool/pool-decision.js'
+import type { PoolDecision } from '../engines/pool/pool-decision.js'
 import { BaseMember, type GroupMember, type MemberParts, type MemberRequest } from './group-member.js'
-
-/** A decision of a pool. With several rules, each part is like the decision of one rule. */
-type Decided = PoolPart | RulesDecision<PoolPart>
 
 /**
  * A limiter whose decisions run on a pool. The workers decide, and this thread does everything else on the
@@ -44,48 +39,48 @@ export class PoolMember extends BaseMember implements GroupMember {
       this.#inline.tally(0, -1)
       return
     }
-    const parts = decision.rules as readonly PoolPart[]
-    const isShadowed = parts.some((part) => part.isShadowed)
-    this.#inline.tally(-1, 0, isShadowed ? -1 : 0)
+    this.#inline.tally(-1, 0, hasOutcome(decision, Outcome.SHADOWED) ? -1 : 0)
     try {
-      this.#giveBack(parts, costOf(parts), 0)
+      this.#giveBack(decision)
     } catch {
       // A manual clock was set to a time that is too far off: all charges have expired by then.
     }
   }
 
-  isGivenBack(decision: Decision): boolean {
-    return (decision as Decided).isGivenBack
-  }
-
   giveBack(decision: Decision): number {
-    return 0 - this.change(decision, costOf(decision.rules as readonly PoolPart[]), 0)
+    return this.#giveBackAndWake(decision)
   }
 
   change(decision: Decision, cost: number, actualCost: number): number {
+    if (actualCost <= cost) return 0 - this.#giveBackAndWake(decision, cost - actualCost)
     this.checkOpen()
-    const { lo, hi } = decision as Decided
-    if (actualCost > cost) {
-      return this.#inline.changes.chargeMore(lo, hi, cost, actualCost, shadowedRules(decision))
-    }
-    const given = this.#giveBack(decision.rules as readonly PoolPart[], cost, actualCost)
-    this.waiters.wake(lo, hi)
-    return 0 - given
+    const { lo, hi } = partsOf(decision)[0]!.charge
+    return this.#inline.changes.chargeMore(lo, hi, cost, actualCost, shadowedRules(decision))
   }
 
-  /** Reduces a charge of `cost` to `actualCost`. Returns the most units that any rule gave back. */
-  #giveBack(parts: readonly PoolPart[], cost: number, actualCost: number): number {
+  #giveBackAndWake(decision: Decision, cost?: number): number {
+    this.checkOpen()
+    if (!hasOutcome(decision, Outcome.CHARGED)) return 0 // perhaps a peek of this thread
+    const given = this.#giveBack(decision, cost)
+    const { lo, hi } = partsOf(decision)[0]!.charge
+    this.waiters.wake(lo, hi)
+    return given
+  }
+
+  /** Gives back the charge of a part of the cost, or of all of it. Returns the most units that any rule gave back. */
+  #giveBack(decision: Decision, cost?: number): number {
     const { engines } = this.parts
     // May throw. The decision can then be given back later.
     for (const { reading } of engines) reading.take()
     let most = 0
-    for (const [i, part] of parts.entries()) {
-      const counted = countedOf(part) as PoolDecision
-      const units = unitsBetween(cost, actualCost, this.rules.units[i] ?? 1)
-      if (counted.outcome !== Outcome.CHARGED || units === 0) continue
-      counted.outcome = Outcome.GIVEN_BACK
-      most = Math.max(most, engines[i]!.changes.takeBackFrom(counted.way, counted, units))
+    for (const [i, part] of partsOf(decision).entries()) {
+      const units = part.unitsOf(cost)
+      if (!units) continue
+      part.outcome = Outcome.GIVEN_BACK
+      most = Math.max(most, engines[i]!.changes.takeBackFrom(part.charge.way, part.charge, units))
     }
     return most
   }
 }
+
+const partsOf = ({ rules }: Decision): readonly PoolDecision[] => rules as readonly PoolDecision[]

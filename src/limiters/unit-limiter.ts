@@ -2,7 +2,6 @@ import type { CheckOptions } from '../api/call-options.js'
 import { closedError, invalidCostError } from '../api/checks.js'
 import type { Clock } from '../core/clock.js'
 import type { Decision } from '../core/decision.js'
-import type { InlineDecision } from '../core/inline-decision.js'
 import type { UnitDecision } from '../core/unit-decision.js'
 import { InlineEngine } from '../engines/inline/inline.js'
 import { UnitEngine } from '../engines/inline/unit-engine.js'
@@ -13,7 +12,7 @@ import type { LimiterFile } from './base-limiter.js'
 import { InlineLimiter } from './inline-limiter.js'
 
 /** Decides on the calling thread by one rule with the option `unit`. */
-export class UnitLimiter extends InlineLimiter<UnitDecision<InlineDecision>> {
+export class UnitLimiter extends InlineLimiter<UnitDecision> {
   readonly #keys: KeyReader
   #engine: UnitEngine | undefined
 

@@ -51,7 +51,7 @@ export const REMAINING = 4
 export const OUTCOME = 5
 /** With several rules: the index of the rule that refused, or -1 for an admission. */
 export const REFUSING = 12
-/** With several rules, in a GIVE_BACK: how many units the rule gives back. */
+/** In a GIVE_BACK: how many units the rule gives back. */
 export const UNITS = 13
 /**
  * Offsets in doubles. NUMBER is a request's milliseconds, or the cost that a CHARGE_MORE begins at, and the

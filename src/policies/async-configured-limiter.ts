@@ -34,7 +34,7 @@ import { TextKeys } from '../memory/text-keys.js'
 import { carryOverLater } from './carry-over.js'
 import { ConfiguredBatch } from './configured-batch.js'
 import { KeyCountsInMemory, KeyCountsOnServer, type KeyHalves } from './key-counts.js'
-import { PendingDecision } from './pending-decision.js'
+import { isPending, pendingDecision } from './pending-decision.js'
 import { type KeyOwner, type OwningLimiter, type PolicyChoice, totalOf } from './policy-choice.js'
 import { memberIn } from './policy-plans.js'
 
@@ -118,7 +118,7 @@ export class AsyncConfiguredLimiter implements AsyncLimiter {
   }
 
   #pending(): Decision {
-    return new PendingDecision(this.rule.name, this.#choice.deadlineMs)
+    return pendingDecision(this.rule.name, this.#choice.deadlineMs)
   }
 
   /** The owner of a key, as far as its policy is known by the deadline; undefined: to be refused. */
@@ -189,7 +189,7 @@ export class AsyncConfiguredLimiter implements AsyncLimiter {
       const [limiter, text] = await this.#ownerFor(what as Key)
       return limiter.refund(text, cost!)
     }
-    if (PendingDecision.is(what)) return 0
+    if (isPending(what)) return 0
     const owner = this.#choice.ownerOf(what)
     if (owner === undefined) throw foreignDecisionError(what)
     return owner.refund(what as Decision)

@@ -35,7 +35,7 @@ import { carryOver } from './carry-over.js'
 import { ConfiguredBatch } from './configured-batch.js'
 import { KeyCountsInMemory } from './key-counts.js'
 import { KeyTexts } from './key-texts.js'
-import { PendingDecision } from './pending-decision.js'
+import { isPending, pendingDecision } from './pending-decision.js'
 import { type Decider, deciderFor } from './plan-decider.js'
 import { PlanTable } from './plan-table.js'
 import { type PolicyChoice, totalOf } from './policy-choice.js'
@@ -159,7 +159,7 @@ export class ConfiguredLimiter implements Limiter {
   }
 
   #pending(): Decision {
-    return new PendingDecision(this.#first.rule.name, this.#choice.deadlineMs)
+    return pendingDecision(this.#first.rule.name, this.#choice.deadlineMs)
   }
 
   async checkAsync(key: Key, cost = 1, options: CheckOptions = {}): Promise<Decision> {
@@ -270,7 +270,7 @@ export class ConfiguredLimiter implements Limiter {
       const [limiter, text] = this.#ownerOf(what as Key)
       return limiter.refund(text, cost!)
     }
-    if (PendingDecision.is(what)) return 0
+    if (isPending(what)) return 0
     const owner = this.#choice.ownerOf(what)
     if (owner === undefined) throw foreignDecisionError(what)
     return owner.refund(what as Decision)

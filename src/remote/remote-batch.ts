@@ -30,7 +30,7 @@ export class RemoteBatch implements BatchDecision {
     return secondsOf(this.retryAfterMs(i))
   }
 
-  source(i: number): DecisionSource {
+  source(i: number): DecisionSource | undefined {
     return this.#decision(i).source
   }
 

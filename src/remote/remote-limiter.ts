@@ -103,7 +103,7 @@ export class RemoteLimiter implements AsyncLimiter {
 
   /** @internal For configured limiters. */
   owns(what: unknown): what is RemoteDecision {
-    return RemoteDecision.is(what) && what.requested.owner === this
+    return RemoteDecision.is(what) && (what as RemoteDecision).requested.owner === this
   }
 
   async ready(): Promise<void> {

@@ -23,7 +23,7 @@ type Options = LimiterOptions | RulesLimiterOptions
 
 /** The parts of a decision that one rule made, in whole units. */
 const partsOf = (decision: Decision): InlineDecision[] =>
-  decision.rules.map((part) => countedOf(part === decision ? decision : part) as InlineDecision)
+  decision.rules.map((part) => countedOf(part === decision ? decision : part))
 
 /** Lets this many decisions of each rule compute their figures at once. */
 function demand(parts: readonly InlineDecision[], decisions: number): void {

@@ -317,11 +317,11 @@ export class InlineEngine implements Engine<InlineDecision> {
 
   /** Takes an admission back, because another rule has refused. Returns one that charged nothing. */
   takeBack(admitted: InlineDecision): InlineDecision {
-    const { lo, hi, cost, limit, isShadowed } = admitted
+    const { lo, hi, cost, limit, outcome } = admitted
     if (isUncounted(limit)) return admitted
-    if (admitted.outcome === Outcome.CHARGED) this.changes.takeBack(admitted)
+    if (outcome === Outcome.CHARGED) this.changes.takeBack(admitted)
     this.way = this.views.lookUp(lo, hi)
-    return this.#decisionOf(lo, hi, cost, limit, isShadowed ? Outcome.SHADOWED : Outcome.UNCOUNTED)
+    return this.#decisionOf(lo, hi, cost, limit, outcome === Outcome.SHADOWED ? outcome : Outcome.UNCOUNTED)
   }
 
   owns(decision: unknown): decision is InlineDecision {

@@ -1,7 +1,7 @@
 import { ADMITTED, type Algorithm } from '../../algorithms/algorithm.js'
 import { InlineDecision, Outcome } from '../../core/inline-decision.js'
-import { RuleCharge } from '../../core/inline-rules-decision.js'
 import type { Reading } from '../../core/reading.js'
+import { RuleCharge } from '../../core/rules-decision.js'
 import { NAMES_AT } from '../../memory/layout.js'
 import type { PresentRule } from '../../memory/limit.js'
 import type { Table } from '../../memory/table.js'

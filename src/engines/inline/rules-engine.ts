@@ -1,8 +1,14 @@
 import type { BatchDecision, Costs } from '../../core/batch-decision.js'
 import type { Clock } from '../../core/clock.js'
 import { Outcome } from '../../core/inline-decision.js'
-import { InlineRulesDecision, type RuleCharge } from '../../core/inline-rules-decision.js'
-import { type Parts, type RulePart, type RulesDecision, UNDECIDED } from '../../core/rules-decision.js'
+import {
+  hasOutcome,
+  type Parts,
+  type RuleCharge,
+  type RulePart,
+  RulesDecision,
+  UNDECIDED,
+} from '../../core/rules-decision.js'
 import { isEnforced, wasEnforced } from '../../core/verdict.js'
 import type { Arenas } from '../../memory/arenas.js'
 import { type ChosenAddon, chooseAddon } from '../../native/addon.js'
@@ -147,7 +153,7 @@ export class RulesEngine implements Engine<RulesDecision> {
     }
     this.way = way
     this.#tally.admit()
-    return new InlineRulesDecision(this, charges!, UNDECIDED, lo, hi, cost)
+    return new RulesDecision(this, charges!, UNDECIDED, lo, hi, cost)
   }
 
   /** The first `charged` rules have charged at once. Makes their decisions, and decides by the others. */
@@ -208,7 +214,7 @@ export class RulesEngine implements Engine<RulesDecision> {
       if (charges !== undefined) {
         this.way = engines[0]!.way
         this.#tally.admit()
-        return new InlineRulesDecision(this, charges, UNDECIDED, lo, hi, cost)
+        return new RulesDecision(this, charges, UNDECIDED, lo, hi, cost)
       }
     }
     for (let i = 0; i < admitted; i++) parts[i] = engines[i]!.decidedInSeries(lo, hi, cost)
@@ -234,9 +240,10 @@ export class RulesEngine implements Engine<RulesDecision> {
   }
 
   #admit(parts: RulePart[]): RulesDecision {
-    if (this.#hasShadow && parts.some(({ isShadowed }) => isShadowed)) this.#tally.admitInShadow()
+    if (this.#hasShadow && parts.some(({ outcome }) => outcome === Outcome.SHADOWED))
+      this.#tally.admitInShadow()
     else this.#tally.admit()
-    return new InlineRulesDecision(this, parts as unknown as Parts, UNDECIDED)
+    return new RulesDecision(this, parts as unknown as Parts, UNDECIDED)
   }
 
   /** Lets the first `count` rules take their charges back. */
@@ -249,7 +256,7 @@ export class RulesEngine implements Engine<RulesDecision> {
     const parts = this.#peekAll(lo, hi, cost, limits)
     const below = indexOfLimitBelow(parts, cost)
     const refusing = below >= 0 ? below : parts.findIndex(({ allowed }) => !allowed)
-    return new InlineRulesDecision(this, parts, refusing)
+    return new RulesDecision(this, parts, refusing)
   }
 
   withoutCharge<T>(decide: () => T): T {
@@ -261,15 +268,15 @@ export class RulesEngine implements Engine<RulesDecision> {
   }
 
   owns(decision: unknown): decision is RulesDecision {
-    return InlineRulesDecision.is(decision) && decision.engine === this
+    return RulesDecision.isOf(this, decision)
   }
 
   /** Returns the most units that any rule gave back: the charge may have left the window of another. */
-  giveBack({ rules }: RulesDecision, units?: number): number {
-    if (rules.every(({ outcome }) => outcome !== Outcome.CHARGED)) return 0
+  giveBack(decision: RulesDecision, units?: number): number {
+    if (!hasOutcome(decision, Outcome.CHARGED)) return 0
     this.takeReading() // may throw, and the decision can then be given back later
     let most = 0
-    for (const [i, part] of rules.entries()) {
+    for (const [i, part] of decision.rules.entries()) {
       if (part.outcome !== Outcome.CHARGED) continue
       most = Math.max(most, this.engines[i]!.changes.takeBack(part, units))
     }
@@ -319,7 +326,7 @@ export class RulesEngine implements Engine<RulesDecision> {
       parts[i] = this.#chargeRefusal(i, engines[i]!.peekSet(lo, hi, cost, limits[i]), lo, hi, cost, limits)
     }
     this.#tally.refuse()
-    return new InlineRulesDecision(this, parts as unknown as Parts, refusing)
+    return new RulesDecision(this, parts as unknown as Parts, refusing)
   }
 
   /** With `countRefused`, a rule charges what it refuses itself, also if another rule has refused it first. */
@@ -332,7 +339,7 @@ export class RulesEngine implements Engine<RulesDecision> {
     limits: Limits,
   ): RulePart {
     const engine = this.engines[index]!
-    if (!engine.countsRefused || (peeked.allowed && !peeked.isShadowed)) return peeked
+    if (!engine.countsRefused || (peeked.allowed && peeked.outcome !== Outcome.SHADOWED)) return peeked
     const part = engine.checkSet(lo, hi, cost, NO_WAY, limits[index])
     return part.outcome === Outcome.CHARGED ? engine.takeBack(part) : part // another thread has made room
   }
@@ -345,7 +352,7 @@ export class RulesEngine implements Engine<RulesDecision> {
     const own = parts.map((part, i) => this.#chargeRefusal(i, part, lo, hi, cost, limits)) as unknown as Parts
     this.way = this.engines[0]!.way
     this.#tally.refuse()
-    return new InlineRulesDecision(this, own, below)
+    return new RulesDecision(this, own, below)
   }
 
   #peekAll(lo: number, hi: number, cost: number, limits: Limits): Parts {

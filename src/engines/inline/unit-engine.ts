@@ -12,14 +12,12 @@ import type { KeyChanges } from './key-changes.js'
 import { UnitBatch, unitCosts } from './unit-batch.js'
 import type { Views } from './views.js'
 
-type Decided = UnitDecision<InlineDecision>
-
 /**
  * Decides by one rule with the option `unit`. Its methods take and return quantities, and an `InlineEngine`
  * decides in whole units. This class does not extend `InlineEngine`. So V8 compiles the methods of
  * `InlineEngine` for one class, and limiters without units keep their speed in a process with both.
  */
-export class UnitEngine implements Engine<Decided> {
+export class UnitEngine implements Engine<UnitDecision> {
   readonly changes: UnitChanges
   readonly reading: Reading
   readonly isShadow: boolean
@@ -51,11 +49,11 @@ export class UnitEngine implements Engine<Decided> {
     return this.#counting.way
   }
 
-  checkNow(lo: number, hi: number, cost: number, hint?: number): Decided {
+  checkNow(lo: number, hi: number, cost: number, hint?: number): UnitDecision {
     return this.#decided(this.#counting.checkNow(lo, hi, unitsOf(cost, this.#unit), hint), cost)
   }
 
-  checkWithin(limit: number, lo: number, hi: number, cost: number, hint?: number): Decided {
+  checkWithin(limit: number, lo: number, hi: number, cost: number, hint?: number): UnitDecision {
     const unit = this.#unit
     const counted = this.#counting.checkWithin(wholeUnitsIn(limit, unit), lo, hi, unitsOf(cost, unit), hint)
     return this.#decided(counted, cost)
@@ -65,22 +63,22 @@ export class UnitEngine implements Engine<Decided> {
     return this.#counting.touch(lo, hint)
   }
 
-  checkSet(lo: number, hi: number, cost: number, hint: number, limit: number | undefined): Decided {
+  checkSet(lo: number, hi: number, cost: number, hint: number, limit: number | undefined): UnitDecision {
     const units = unitsOf(cost, this.#unit)
     return this.#decided(this.#counting.checkSet(lo, hi, units, hint, this.#wholeLimit(limit)), cost)
   }
 
-  peek(lo: number, hi: number, cost: number, limit?: number): Decided {
+  peek(lo: number, hi: number, cost: number, limit?: number): UnitDecision {
     const units = unitsOf(cost, this.#unit)
     return this.#decided(this.#counting.peek(lo, hi, units, this.#wholeLimit(limit)), cost)
   }
 
-  peekSet(lo: number, hi: number, cost: number, limit?: number): Decided {
+  peekSet(lo: number, hi: number, cost: number, limit?: number): UnitDecision {
     const units = unitsOf(cost, this.#unit)
     return this.#decided(this.#counting.peekSet(lo, hi, units, this.#wholeLimit(limit)), cost)
   }
 
-  takeBack({ counted, cost }: Decided): Decided {
+  takeBack({ counted, cost }: UnitDecision): UnitDecision {
     return this.#decided(this.#counting.takeBack(counted), cost)
   }
 
@@ -97,11 +95,11 @@ export class UnitEngine implements Engine<Decided> {
     return new UnitBatch(this.#counting.checkMany(fingerprints, unitCosts(costs, unit), withRemaining), unit)
   }
 
-  owns(decision: unknown): decision is Decided {
+  owns(decision: unknown): decision is UnitDecision {
     return UnitDecision.is(decision) && this.#counting.owns(decision.counted)
   }
 
-  giveBack(decision: Decided, part?: number): number {
+  giveBack(decision: UnitDecision, part?: number): number {
     if (decision.outcome !== Outcome.CHARGED) return 0
     this.reading.take() // may throw, and the decision can then be given back later
     return this.changes.takeBack(decision, part)
@@ -131,7 +129,7 @@ export class UnitEngine implements Engine<Decided> {
     this.#counting.close()
   }
 
-  #decided(counted: InlineDecision, cost: number): Decided {
+  #decided(counted: InlineDecision, cost: number): UnitDecision {
     return new UnitDecision(counted, cost, this.#unit)
   }
 
@@ -183,7 +181,7 @@ export class UnitChanges implements Changes {
   }
 
   /** For a part of the cost, gives back the units that the rest of the cost does not take. */
-  takeBack(decision: Decided, part = decision.cost): number {
+  takeBack(decision: UnitDecision, part = decision.cost): number {
     const units = decision.unitsOf(part)
     return units === 0 ? 0 : this.#counting.takeBack(decision.counted, units) * this.#unit
   }

@@ -14,6 +14,7 @@ import {
   REMAINING,
   RESET_MS,
   RETRY_AFTER_MS,
+  UNITS,
   WAY,
 } from '../../memory/request-ring.js'
 import { NativeRequestServer } from '../../native/request-server.js'
@@ -75,11 +76,12 @@ export class OneRuleHandler extends RequestHandler {
     return this.engine.usage(lo, hi, ms)
   }
 
-  protected giveBack(slot: number, units: number): number {
+  protected giveBack(slot: number): number {
+    const { words } = this.memory
     return this.engine.changes.giveBackFrom(
-      this.memory.words[slot + WAY]!,
+      words[slot + WAY]!,
       chargeIn(this.memory, slot),
-      units,
+      words[slot + UNITS]!,
     )
   }
 

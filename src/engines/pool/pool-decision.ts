@@ -1,8 +1,8 @@
 import type { Decision, DecisionFields, ShadowDecision } from '../../core/decision.js'
 import { fieldsOf, jsonOf, secondsOf } from '../../core/decision-fields.js'
 import { type InlineDecision, Outcome } from '../../core/inline-decision.js'
-import { type Parts, RulesDecision } from '../../core/rules-decision.js'
-import { UnitDecision } from '../../core/unit-decision.js'
+import { KnownDecision } from '../../core/known-decision.js'
+import { unitsBetween } from '../../core/units.js'
 import { verdictOf } from '../../core/verdict.js'
 import {
   CHARGED_TICK,
@@ -12,7 +12,6 @@ import {
   LO,
   NUMBER,
   OUTCOME,
-  QUANTITY,
   REFUNDS,
   REFUSING,
   REMAINING,
@@ -30,11 +29,11 @@ export interface DecidingRule {
   readonly ruleName: string
   /** Whether the rule is not enforced. */
   readonly isShadow?: boolean
-  /** The option `unit` of one of several rules. */
+  /** The option `unit`: the figures in the ring are whole units. */
   readonly unit?: number | undefined
 }
 
-/** The engine that sent the request. `ruleName` and `isShadow` are those of its first rule. */
+/** The engine that sent the request. If there are several rules, `ruleName` and `isShadow` are those of the first. */
 export interface DecidingEngine extends DecidingRule {
   /** All rules, if there are several. */
   readonly rules?: readonly DecidingRule[] | undefined
@@ -42,69 +41,23 @@ export interface DecidingEngine extends DecidingRule {
   readonly countsInUnits?: boolean
 }
 
-/** The part of one rule in a decision of several. */
-export type PoolPart = PoolDecision | UnitDecision<PoolDecision>
-
-/** A decision of several rules. A copy by `{ ...decision }` has its parts. */
-export class PoolRulesDecision extends RulesDecision<PoolPart> {
-  readonly allowed: boolean
-  readonly rules: Parts<PoolPart>
-  readonly #engine: object
-  #deciding: number
-
-  /** @param refusing the index of the rule that refused, or UNDECIDED for an admission */
-  constructor(engine: object, parts: Parts<PoolPart>, refusing: number) {
-    super()
-    this.allowed = refusing < 0
-    this.rules = parts
-    this.#engine = engine
-    this.#deciding = refusing
-  }
-
-  /** @internal Whether an object is one, and neither a proxy of one nor made from its prototype. */
-  static is(what: unknown): what is PoolRulesDecision {
-    return typeof what === 'object' && what !== null && #engine in what
-  }
-
-  get engine(): object {
-    return this.#engine
-  }
-
-  protected get deciding(): number {
-    return this.#deciding
-  }
-
-  protected set deciding(rule: number) {
-    this.#deciding = rule
-  }
-}
+/** A decision of several rules. */
+export type PoolRulesDecision = KnownDecision<PoolDecision, object>
 
 /** A decision of a pool, by one rule or by several. */
 export type AnyPoolDecision = PoolDecision | PoolRulesDecision
 
-export const isPoolDecision = (what: unknown): what is AnyPoolDecision =>
-  PoolDecision.is(what) || PoolRulesDecision.is(what)
-
-/** Whether any rule has a charge of the decision. */
-export function isCharged({ rules }: AnyPoolDecision): boolean {
-  return rules.some(({ outcome }) => outcome === Outcome.CHARGED)
+/** Whether this engine made the decision. False for the part of one of several rules. */
+export function isOf(engine: DecidingEngine, what: unknown): what is AnyPoolDecision {
+  return PoolDecision.isOf(engine, what) || (KnownDecision.is(what) && what.requested === engine)
 }
 
-/** The cost of a decision: the largest of its parts, because a part without a unit has only 32 bits. */
-export function costOf(parts: readonly PoolPart[]): number {
-  return Math.max(...parts.map(({ cost }) => cost))
-}
-
-/** Reads the decision in the slot of a ring. */
+/** Reads the decision in the slot of a ring. Of a rule with a unit, it is in whole units. */
 export function decisionIn(memory: RingMemory, slot: number, engine: DecidingEngine): AnyPoolDecision {
-  if (engine.rules === undefined) return new PoolDecision(memory, slot, slot, engine)
-  const quantity = memory.doubles[(slot >>> 1) + QUANTITY]!
-  const parts = engine.rules.map((rule, i) => {
-    const part = new PoolDecision(memory, slot, slotOfRule(slot, i), rule)
-    return rule.unit === undefined ? part : new UnitDecision(part, quantity, rule.unit)
-  })
-  const refusing = memory.words[slot + REFUSING]!
-  return new PoolRulesDecision(engine, parts as unknown as Parts<PoolPart>, refusing)
+  const { rules } = engine
+  if (rules === undefined) return new PoolDecision(memory, slot, slot, engine)
+  const parts = rules.map((rule, i) => new PoolDecision(memory, slot, slotOfRule(slot, i), rule))
+  return new KnownDecision(engine, undefined, parts, memory.words[slot + REFUSING]!)
 }
 
 /**
@@ -130,16 +83,16 @@ export function writeDecision({ words, doubles }: RingMemory, slot: number, deci
  */
 export class PoolDecision implements Decision {
   readonly allowed: boolean
-  readonly limit: number
-  readonly remaining: number
+  limit: number
+  remaining: number
   readonly retryAfterMs: number
   readonly retryAfterSeconds: number
   readonly resetMs: number
   readonly rule: string
-  readonly #engine: DecidingRule
+  readonly #rule: DecidingRule
   readonly #lo: number
   readonly #hi: number
-  readonly #cost: number
+  #cost: number
   readonly #way: number
   readonly #tick: number
   readonly #receipt: number
@@ -149,7 +102,7 @@ export class PoolDecision implements Decision {
   #outcome: Outcome
 
   /** Reads the request that belongs to `slot`, and the reply in `own`, the slot of the rule. */
-  constructor({ words, doubles }: RingMemory, slot: number, own: number, engine: DecidingRule) {
+  constructor({ words, doubles }: RingMemory, slot: number, own: number, rule: DecidingRule) {
     const request = requestOf(slot)
     const double = own >>> 1
     const outcome = words[own + OUTCOME] as Outcome
@@ -160,8 +113,8 @@ export class PoolDecision implements Decision {
     this.retryAfterMs = this.allowed ? 0 : this.#refusedMs
     this.retryAfterSeconds = this.allowed ? 0 : secondsOf(this.retryAfterMs)
     this.resetMs = smallest(doubles[double + RESET_MS]!)
-    this.rule = engine.ruleName
-    this.#engine = engine
+    this.rule = rule.ruleName
+    this.#rule = rule
     this.#lo = words[request + LO]!
     this.#hi = words[request + HI]!
     this.#cost = words[request + COST]!
@@ -172,49 +125,32 @@ export class PoolDecision implements Decision {
     this.#outcome = outcome
   }
 
-  /** @internal Whether an object is one, and neither a proxy of one nor made from its prototype. */
-  static is(what: unknown): what is PoolDecision {
-    return typeof what === 'object' && what !== null && #engine in what
+  /** @internal Makes it one of a quantity, if its rule has a unit. @param cost the requested quantity */
+  scale(cost: number): void {
+    const { unit } = this.#rule
+    if (unit === undefined) return
+    this.limit *= unit
+    this.remaining *= unit
+    this.#cost = cost
   }
 
-  /** @internal The engine that sent the request, or for a part of several rules, its rule. */
-  get engine(): DecidingRule {
-    return this.#engine
+  /** @internal Whether an object is one of this engine, and neither a proxy of one nor made from its prototype. */
+  static isOf(engine: object, what: unknown): what is PoolDecision {
+    return typeof what === 'object' && what !== null && #rule in what && what.#rule === engine
   }
 
-  /** @internal */
-  get lo(): number {
-    return this.#lo
+  /** @internal What gives its charge back, in whole units. `at` is the worker's reading, if that is needed. */
+  get charge() {
+    const place = { lo: this.#lo, hi: this.#hi, way: this.#way }
+    const limit = this.limit / (this.#rule.unit ?? 1)
+    return { ...place, tick: this.#tick, receipt: this.#receipt, limit, at: this.#at }
   }
 
-  /** @internal */
-  get hi(): number {
-    return this.#hi
-  }
-
-  /** @internal */
-  get cost(): number {
-    return this.#cost
-  }
-
-  /** @internal */
-  get way(): number {
-    return this.#way
-  }
-
-  /** @internal */
-  get tick(): number {
-    return this.#tick
-  }
-
-  /** @internal */
-  get receipt(): number {
-    return this.#receipt
-  }
-
-  /** @internal The worker's reading of the clock, if it is needed to give the charge back. */
-  get at(): number {
-    return this.#at
+  /** @internal The whole units to give back for a part of the cost; undefined if there are none. */
+  unitsOf(part = this.#cost): number | undefined {
+    if (this.#outcome !== Outcome.CHARGED) return undefined
+    if (this.#rule.unit === undefined) return part
+    return unitsBetween(this.#cost, this.#cost - part, this.#rule.unit) || undefined
   }
 
   /** @internal */
@@ -226,23 +162,13 @@ export class PoolDecision implements Decision {
     this.#outcome = outcome
   }
 
-  /** @internal */
-  get isGivenBack(): boolean {
-    return this.#outcome === Outcome.GIVEN_BACK
-  }
-
-  /** @internal Whether its rule would have refused it, and charged nothing. */
-  get isShadowed(): boolean {
-    return this.#outcome === Outcome.SHADOWED
-  }
-
   get rules(): readonly [PoolDecision] {
     return [this]
   }
 
   get shadow(): ShadowDecision | undefined {
-    if (this.#engine.isShadow !== true) return undefined
-    return { allowed: !this.isShadowed, retryAfterMs: this.#refusedMs }
+    if (this.#rule.isShadow !== true) return undefined
+    return { allowed: this.#outcome !== Outcome.SHADOWED, retryAfterMs: this.#refusedMs }
   }
 
   toJSON(): DecisionFields {

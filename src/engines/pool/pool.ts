@@ -2,17 +2,17 @@ import type { Costs } from '../../core/batch-decision.js'
 import { MillraceError } from '../../core/errors.js'
 import { LONGEST_TIMER_MS } from '../../core/long-timer.js'
 import type { Signal } from '../../core/on-abort.js'
+import { unitsOf } from '../../core/units.js'
 import { Op } from '../../memory/request-ring.js'
 import type { SharedLimiter } from '../share.js'
 import { Backlog } from './backlog.js'
 import { type Chunk, PartitionedBatch } from './partitioned-batch.js'
 import {
   type AnyPoolDecision,
-  costOf,
   type DecidingEngine,
   type DecidingRule,
-  isCharged,
-  isPoolDecision,
+  isOf,
+  type PoolDecision,
 } from './pool-decision.js'
 import { abortedError, noThreadsError, overloadedError, workerLostError } from './pool-errors.js'
 import { PoolRequest, type RequestOptions, type Resolve, writeCheck } from './request.js'
@@ -53,6 +53,8 @@ let rings = 0
 export class PoolEngine implements DecidingEngine {
   readonly ruleName: string
   readonly isShadow: boolean
+  /** The option `unit`, if there is one rule. */
+  readonly unit: number | undefined
   readonly rules: readonly DecidingRule[] | undefined
   readonly countsInUnits: boolean
   readonly #settings: PoolSettings
@@ -83,9 +85,10 @@ export class PoolEngine implements DecidingEngine {
     onDamage: (error: MillraceError) => void,
   ) {
     this.#onDamage = onDamage
-    const [{ ruleName, isShadow = false }] = rules as [DecidingRule]
+    const [{ ruleName, isShadow = false, unit }] = rules as [DecidingRule]
     this.ruleName = ruleName
     this.isShadow = isShadow
+    this.unit = rules.length === 1 ? unit : undefined
     this.rules = rules.length === 1 ? undefined : rules
     this.countsInUnits = rules.length > 1 && rules.some(({ unit }) => unit !== undefined)
     this.#share = share
@@ -133,30 +136,31 @@ export class PoolEngine implements DecidingEngine {
     return this.#submit(request)
   }
 
-  /** Whether this engine made the decision. False for the part of one of several rules. */
+  /** @see isOf */
   owns(decision: unknown): decision is AnyPoolDecision {
-    return isPoolDecision(decision) && decision.engine === this
+    return isOf(this, decision)
   }
 
   /** @see Changes.chargeMore */
   chargeMore(lo: number, hi: number, cost: number, actualCost: number, shadowed: number): Promise<unknown> {
     const request = new PoolRequest(this, Op.CHARGE_MORE, lo, hi, actualCost)
-    request.number = cost
+    request.number = unitsOf(cost, this.unit ?? 1)
     request.rule = shadowed
     return this.#submit(request)
   }
 
-  /** Gives back the charge of a decision, or `units` of it, once. */
-  giveBack(decision: AnyPoolDecision, units?: number): Promise<unknown> {
-    const refusal = isCharged(decision) ? this.#refusal() : undefined
-    return refusal === undefined ? this.forceGiveBack(decision, units) : Promise.reject(refusal)
+  /** Gives back the charge of a decision, or that of a part of its cost, once. */
+  giveBack(decision: AnyPoolDecision, cost?: number): Promise<unknown> {
+    const refusal = isCharged(decision, cost) ? this.#refusal() : undefined
+    return refusal === undefined ? this.forceGiveBack(decision, cost) : Promise.reject(refusal)
   }
 
   /** The same even when the pool is overloaded: the call was aborted, so its caller can't try again. */
-  forceGiveBack(decision: AnyPoolDecision, units = costOf(decision.rules)): Promise<unknown> {
-    if (!isCharged(decision)) return Promise.resolve(0)
-    const request = new PoolRequest(this, Op.GIVE_BACK, decision.lo, decision.hi, units)
-    request.takeCharges(decision)
+  forceGiveBack(decision: AnyPoolDecision, cost?: number): Promise<unknown> {
+    if (!isCharged(decision, cost)) return Promise.resolve(0)
+    const { lo, hi } = decision.rules[0]!.charge
+    const request = new PoolRequest(this, Op.GIVE_BACK, lo, hi, 0)
+    request.takeCharges(decision, cost)
     return this.#enqueue(request)
   }
 
@@ -400,3 +404,7 @@ export class PoolEngine implements DecidingEngine {
     if (lost + rejected > 0) this.#removePending(lost + rejected)
   }
 }
+
+/** Whether a part of the cost of a decision, or all of it, has charged any rule. */
+const isCharged = ({ rules }: AnyPoolDecision, cost: number | undefined): boolean =>
+  rules.some((part: PoolDecision) => part.unitsOf(cost) !== undefined)

@@ -87,7 +87,7 @@ export abstract class RequestHandler implements RingHandler {
         doubles[double + NUMBER] = this.usage(words[slot + WAY]!, lo, hi, doubles[double + NUMBER]!)
         break
       case Op.GIVE_BACK:
-        doubles[double + NUMBER] = this.giveBack(slot, cost)
+        doubles[double + NUMBER] = this.giveBack(slot)
         break
       case Op.REFUND:
         doubles[double + NUMBER] = engine.changes.refund(lo, hi, cost)
@@ -133,8 +133,8 @@ export abstract class RequestHandler implements RingHandler {
   protected abstract peek(slot: number, lo: number, hi: number, cost: number): void
   /** The units that the key has used in the last `ms`, by the rule of this index. */
   protected abstract usage(rule: number, lo: number, hi: number, ms: number): number
-  /** Gives back `units` of the charge in the slot. Returns how many. */
-  protected abstract giveBack(slot: number, units: number): number
+  /** Gives back UNITS of the charge in the slot. Returns how many. */
+  protected abstract giveBack(slot: number): number
 
   #decideBatch(slot: number, cost: number): number {
     const { words } = this.memory

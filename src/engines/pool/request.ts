@@ -1,6 +1,6 @@
 import { Outcome } from '../../core/inline-decision.js'
 import type { Signal } from '../../core/on-abort.js'
-import { wholeUnitsIn } from '../../core/units.js'
+import { unitsOf, wholeUnitsIn } from '../../core/units.js'
 import {
   CHARGED_TICK,
   COST,
@@ -20,13 +20,7 @@ import {
 } from '../../memory/request-ring.js'
 import type { CallLimit } from '../engine.js'
 import { PendingReply } from './pending-reply.js'
-import {
-  type AnyPoolDecision,
-  type DecidingEngine,
-  decisionIn,
-  PoolDecision,
-  type PoolPart,
-} from './pool-decision.js'
+import { type AnyPoolDecision, type DecidingEngine, decisionIn, type PoolDecision } from './pool-decision.js'
 import { isNotStarted } from './pool-errors.js'
 import { type RingMemory, slotOfRule } from './ring-transport.js'
 
@@ -68,8 +62,11 @@ export interface RequestOptions {
   readonly signal?: Signal | undefined
 }
 
+/** The operations whose reply is a number of units. */
+const COUNTS: readonly Op[] = [Op.USAGE, Op.GIVE_BACK, Op.REFUND, Op.CHARGE_MORE]
+
 /** The operations whose reply is a decision. */
-export const DECISIONS: readonly Op[] = [Op.CHECK, Op.CHECK_WITHIN, Op.ATTEMPT, Op.PEEK]
+const DECISIONS: readonly Op[] = [Op.CHECK, Op.CHECK_WITHIN, Op.ATTEMPT, Op.PEEK]
 
 /** One request to the pool about one key, with the promise of its reply. */
 export class PoolRequest extends PendingReply<unknown> implements RingRequest {
@@ -87,8 +84,8 @@ export class PoolRequest extends PendingReply<unknown> implements RingRequest {
   rule = 0
   /** The limit of CHECK_WITHIN, ATTEMPT and PEEK, if the call has one. */
   limit: CallLimit | undefined = undefined
-  /** By the index of the rule: the charge to give back, or undefined. */
-  #charges: readonly (PartCharge | undefined)[] | undefined = undefined
+  /** By the index of the rule: what to give back. */
+  #charges: readonly PartCharge[] = []
   protected isSent = false
 
   constructor(engine: DecidingEngine, op: Op, lo: number, hi: number, cost: number) {
@@ -100,10 +97,9 @@ export class PoolRequest extends PendingReply<unknown> implements RingRequest {
     this.cost = cost
   }
 
-  /** Takes the charges of a decision. The cost of this request is what each gives back. */
-  takeCharges({ rules }: AnyPoolDecision): void {
-    const parts: readonly PoolPart[] = rules
-    this.#charges = parts.map((part) => chargeOf(part, this.cost))
+  /** Takes the charges of a decision, or what a part of the cost has charged. */
+  takeCharges({ rules }: AnyPoolDecision, cost: number | undefined): void {
+    this.#charges = rules.map((part: PoolDecision) => ({ part, units: part.unitsOf(cost) }))
     this.#setCharges(Outcome.GIVEN_BACK)
   }
 
@@ -114,16 +110,14 @@ export class PoolRequest extends PendingReply<unknown> implements RingRequest {
     words[request + OP] = this.op
     words[request + LO] = this.lo
     words[request + HI] = this.hi
-    words[request + COST] = Math.min(this.cost, MOST_COST)
+    const inUnits = this.op === Op.REFUND ? wholeUnitsIn : unitsOf
+    words[request + COST] = Math.min(inUnits(this.cost, this.engine.unit ?? 1), MOST_COST)
     if (this.op === Op.CHECK) return
     doubles[(slot >>> 1) + NUMBER] = this.number
     if (this.engine.countsInUnits) doubles[(slot >>> 1) + QUANTITY] = this.cost
     words[slot + WAY] = this.rule
     if (DECISIONS.includes(this.op)) this.#writeLimits(words, slot)
-    else
-      this.#charges?.forEach((charge, i) => {
-        writeCharge(memory, slotOfRule(slot, i), charge)
-      })
+    else for (const [i, charge] of this.#charges.entries()) writeCharge(memory, slotOfRule(slot, i), charge)
   }
 
   override reject(error: unknown): void {
@@ -132,8 +126,15 @@ export class PoolRequest extends PendingReply<unknown> implements RingRequest {
   }
 
   read(memory: RingMemory, slot: number): void {
-    if (DECISIONS.includes(this.op)) this.resolve(decisionIn(memory, slot, this.engine))
-    else this.resolve(memory.doubles[(slot >>> 1) + NUMBER])
+    const { engine, op } = this
+    if (DECISIONS.includes(op)) {
+      const decision = decisionIn(memory, slot, engine)
+      for (const part of decision.rules) part.scale(this.cost)
+      this.resolve(decision)
+    } else {
+      const unit = COUNTS.includes(op) ? (engine.unit ?? 1) : 1
+      this.resolve(memory.doubles[(slot >>> 1) + NUMBER]! * unit)
+    }
   }
 
   #writeLimits(words: Int32Array, slot: number): void {
@@ -141,7 +142,7 @@ export class PoolRequest extends PendingReply<unknown> implements RingRequest {
     const limits = typeof limit === 'number' ? [limit] : limit
     const rules = this.engine.rules?.length ?? 1
     for (let i = 0; i < rules; i++) {
-      const unit = this.engine.rules?.[i]?.unit ?? 1
+      const { unit = 1 } = this.engine.rules?.[i] ?? this.engine
       const own = limits?.[i]
       const whole = own === undefined ? undefined : wholeUnitsIn(own, unit)
       words[slotOfRule(slot, i) + LIMIT] = wordOfLimit(whole)
@@ -149,33 +150,25 @@ export class PoolRequest extends PendingReply<unknown> implements RingRequest {
   }
 
   #setCharges(outcome: Outcome): void {
-    for (const charge of this.#charges ?? []) if (charge !== undefined) charge.part.outcome = outcome
+    for (const { part, units } of this.#charges) if (units !== undefined) part.outcome = outcome
   }
 }
 
-/** The charge of one rule, and the units of it to give back. */
+/** The charge of one rule, and the whole units of it to give back; undefined if there are none. */
 interface PartCharge {
   readonly part: PoolDecision
-  readonly units: number
-}
-
-/** The charge of one rule, with the units to give back for `cost`; undefined if there are none. */
-function chargeOf(part: PoolPart, cost: number): PartCharge | undefined {
-  if (part.outcome !== Outcome.CHARGED) return undefined
-  if (part instanceof PoolDecision) return { part, units: cost }
-  const units = part.unitsOf(cost)
-  return units === 0 ? undefined : { part: part.counted, units }
+  readonly units: number | undefined
 }
 
 /** Writes the place of a charge, if there is one. */
-function writeCharge({ words, doubles }: RingMemory, slot: number, charge: PartCharge | undefined): void {
-  words[slot + OUTCOME] = charge === undefined ? Outcome.UNCOUNTED : Outcome.CHARGED
-  if (charge === undefined) return
-  const { part, units } = charge
+function writeCharge({ words, doubles }: RingMemory, slot: number, { part, units }: PartCharge): void {
+  words[slot + OUTCOME] = units === undefined ? Outcome.UNCOUNTED : Outcome.CHARGED
+  if (units === undefined) return
+  const { way, tick, receipt, limit, at } = part.charge
   words[slot + UNITS] = units
-  words[slot + WAY] = part.way
-  words[slot + CHARGED_TICK] = part.tick
-  words[slot + REFUNDS] = part.receipt
-  words[slot + LIMIT] = part.limit
-  doubles[(slot >>> 1) + NUMBER] = part.at
+  words[slot + WAY] = way
+  words[slot + CHARGED_TICK] = tick
+  words[slot + REFUNDS] = receipt
+  words[slot + LIMIT] = limit
+  doubles[(slot >>> 1) + NUMBER] = at
 }

@@ -1,5 +1,5 @@
 import type { Clock } from '../../core/clock.js'
-import { type InlineDecision, Outcome } from '../../core/inline-decision.js'
+import { Outcome } from '../../core/inline-decision.js'
 import type { RulesDecision } from '../../core/rules-decision.js'
 import { countedOf } from '../../core/unit-decision.js'
 import type { RuleMemory } from '../../memory/arenas.js'
@@ -71,7 +71,7 @@ export class RulesHandler extends RequestHandler {
 
   #write(slot: number, { rules, refusing }: RulesDecision): void {
     for (let i = 0; i < rules.length; i++)
-      writeDecision(this.memory, slotOfRule(slot, i), countedOf(rules[i]!) as InlineDecision)
+      writeDecision(this.memory, slotOfRule(slot, i), countedOf(rules[i]!))
     this.memory.words[slot + REFUSING] = refusing
   }
 

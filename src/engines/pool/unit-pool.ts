@@ -1,121 +1,50 @@
 import type { BatchDecision, Costs } from '../../core/batch-decision.js'
-import { Outcome } from '../../core/inline-decision.js'
 import type { Signal } from '../../core/on-abort.js'
-import { UnitDecision } from '../../core/unit-decision.js'
-import { unitsBetween, unitsOf, wholeUnitsIn } from '../../core/units.js'
+import { isEnforced } from '../../core/verdict.js'
+import type { RuleMemory } from '../../memory/arenas.js'
 import { Op } from '../../memory/request-ring.js'
+import { unitIn } from '../../memory/unit.js'
+import { noteDamage } from '../damage.js'
 import { UnitBatch, unitCosts } from '../inline/unit-batch.js'
-import type { PoolEngine } from './pool.js'
-import type { AnyPoolDecision, PoolDecision } from './pool-decision.js'
-import { DECISIONS, type RequestOptions } from './request.js'
-
-type Decided = UnitDecision<PoolDecision>
+import type { SharedLimiter } from '../share.js'
+import { PoolEngine, type PoolSettings } from './pool.js'
+import type { RequestOptions } from './request.js'
 
 /**
- * The pool of a limiter: `PoolEngine`, or `UnitPool` for one rule with the option `unit`. `PoolEngine`
- * documents the methods.
+ * The pool of rules of which at least one has the option `unit`. For one rule, the ring carries whole units. For
+ * several it carries quantities, and the workers convert them for each rule. A CHECK has only 32 bits for its cost, so
+ * this pool sends CHECK_WITHIN then.
  */
-export interface Pool {
-  check(lo: number, hi: number, cost: number): Promise<unknown>
-  request(op: Op, lo: number, hi: number, cost: number, options?: RequestOptions): Promise<unknown>
-  requestWithMs(op: Op, lo: number, hi: number, ms: number, rule?: number): Promise<unknown>
-  chargeMore(lo: number, hi: number, cost: number, actualCost: number, shadowed: number): Promise<unknown>
-  owns(decision: unknown): decision is AnyPoolDecision | Decided
-  giveBack(decision: AnyPoolDecision | Decided, part?: number): Promise<unknown>
-  forceGiveBack(decision: AnyPoolDecision | Decided): Promise<unknown>
-  checkMany(keys: Int32Array, costs: Costs, withRemaining: boolean, signal?: Signal): Promise<unknown>
-  ready(): Promise<void>
-  flush(): Promise<void>
-  close(): Promise<void>
-}
-
-/**
- * Sends the requests of a rule with the option `unit` to a pool. Its methods take and return quantities. The
- * requests and replies in the ring are in whole units.
- */
-export class UnitPool implements Pool {
-  readonly #counting: PoolEngine
-  readonly #unit: number
-
-  constructor(counting: PoolEngine, unit: number) {
-    this.#counting = counting
-    this.#unit = unit
+class UnitPool extends PoolEngine {
+  override check(lo: number, hi: number, cost: number): Promise<unknown> {
+    return this.request(Op.CHECK, lo, hi, cost)
   }
 
-  check(lo: number, hi: number, cost: number): Promise<Decided> {
-    return this.#decided(this.#counting.check(lo, hi, unitsOf(cost, this.#unit)), cost)
+  override request(op: Op, lo: number, hi: number, cost: number, options?: RequestOptions): Promise<unknown> {
+    const sent = op === Op.CHECK && this.countsInUnits ? Op.CHECK_WITHIN : op
+    return super.request(sent, lo, hi, cost, options)
   }
 
-  async request(op: Op, lo: number, hi: number, cost: number, options?: RequestOptions): Promise<unknown> {
-    const unit = this.#unit
-    if (op === Op.REFUND) {
-      const refunded = await this.#counting.request(op, lo, hi, wholeUnitsIn(cost, unit), options)
-      return (refunded as number) * unit
-    }
-    const reply = this.#counting.request(op, lo, hi, unitsOf(cost, unit), this.#inUnits(options))
-    return DECISIONS.includes(op) ? this.#decided(reply, cost) : reply
-  }
-
-  async requestWithMs(op: Op, lo: number, hi: number, ms: number): Promise<unknown> {
-    const reply = await this.#counting.requestWithMs(op, lo, hi, ms)
-    return op === Op.USAGE ? (reply as number) * this.#unit : reply
-  }
-
-  async chargeMore(
-    lo: number,
-    hi: number,
-    cost: number,
-    actualCost: number,
-    shadowed: number,
-  ): Promise<number> {
-    const units = unitsBetween(actualCost, cost, this.#unit)
-    return ((await this.#counting.chargeMore(lo, hi, 0, units, shadowed)) as number) * this.#unit
-  }
-
-  owns(decision: unknown): decision is Decided {
-    return UnitDecision.is(decision) && this.#counting.owns(decision.counted)
-  }
-
-  /** For a part of the cost, gives back the units that the rest of the cost does not take. */
-  async giveBack(decision: Decided, part = decision.cost): Promise<unknown> {
-    const units = decision.unitsOf(part)
-    if (decision.outcome !== Outcome.CHARGED || units === 0) return 0
-    return ((await this.#counting.giveBack(decision.counted, units)) as number) * this.#unit
-  }
-
-  forceGiveBack({ counted }: Decided): Promise<unknown> {
-    return this.#counting.forceGiveBack(counted)
-  }
-
-  async checkMany(
+  override async checkMany(
     fingerprints: Int32Array,
     costs: Costs,
     withRemaining: boolean,
     signal?: Signal,
-  ): Promise<BatchDecision> {
-    const units = unitCosts(costs, this.#unit)
-    const batch = await this.#counting.checkMany(fingerprints, units, withRemaining, signal)
-    return new UnitBatch(batch as BatchDecision, this.#unit)
+  ): Promise<unknown> {
+    const { unit } = this
+    if (unit === undefined) return super.checkMany(fingerprints, costs, withRemaining, signal)
+    const batch = await super.checkMany(fingerprints, unitCosts(costs, unit), withRemaining, signal)
+    return new UnitBatch(batch as BatchDecision, unit)
   }
+}
 
-  ready(): Promise<void> {
-    return this.#counting.ready()
-  }
-
-  flush(): Promise<void> {
-    return this.#counting.flush()
-  }
-
-  close(): Promise<void> {
-    return this.#counting.close()
-  }
-
-  #inUnits(options: RequestOptions | undefined): RequestOptions | undefined {
-    if (options?.limit === undefined) return options
-    return { ...options, limit: wholeUnitsIn(options.limit as number, this.#unit) } // a pool of one rule
-  }
-
-  async #decided(reply: Promise<unknown>, cost: number): Promise<Decided> {
-    return new UnitDecision((await reply) as PoolDecision, cost, this.#unit)
-  }
+/** The pool of a limiter. @throws MillraceError `ERR_MILLRACE_NO_THREADS`, `ERR_MILLRACE_BUNDLED` */
+export function poolOf({ arenas, names }: RuleMemory, share: SharedLimiter, settings: PoolSettings) {
+  const rules = arenas.map((arena, i) => ({
+    ruleName: names[i]!,
+    isShadow: !isEnforced(arena),
+    unit: unitIn(arena.words),
+  }))
+  const Made = rules.some(({ unit }) => unit !== undefined) ? UnitPool : PoolEngine
+  return new Made(share, settings, rules, (error) => noteDamage(arenas[0].words, error))
 }
