@@ -20,6 +20,7 @@ import {
 import type { LimiterStats } from '../api/limiter.js'
 import type { AsyncReservation } from '../api/reservation.js'
 import { MAX_POLICY_KEY } from '../config/policy-keys.js'
+import { DecidedBatch } from '../core/base-batch.js'
 import type { BatchDecision, Costs } from '../core/batch-decision.js'
 import type { Decision } from '../core/decision.js'
 import type { Duration } from '../core/duration.js'
@@ -32,7 +33,6 @@ import { shownRules } from '../limiters/shown-rules.js'
 import type { Key, KeyHandle, PackedKeys } from '../memory/keys.js'
 import { TextKeys } from '../memory/text-keys.js'
 import { carryOverLater } from './carry-over.js'
-import { ConfiguredBatch } from './configured-batch.js'
 import { KeyCountsInMemory, KeyCountsOnServer, type KeyHalves } from './key-counts.js'
 import { isPending, pendingDecision } from './pending-decision.js'
 import { type KeyOwner, type OwningLimiter, type PolicyChoice, totalOf } from './policy-choice.js'
@@ -156,7 +156,7 @@ export class AsyncConfiguredLimiter implements AsyncLimiter {
         return owner.member.limiter.check(texts[i]!, cost, this.#choice.optionsFor(owner, call))
       }),
     )
-    const batch = new ConfiguredBatch(texts.length, remaining, this.#choice.hasUnit)
+    const batch = new DecidedBatch(texts.length, remaining, this.#choice.hasUnit)
     for (const [i, decision] of decisions.entries()) batch.add(i, decision)
     return batch
   }

@@ -19,6 +19,7 @@ import {
 import type { Limiter, LimiterStats } from '../api/limiter.js'
 import { InlineReservation, type Reservation } from '../api/reservation.js'
 import { MAX_POLICY_KEY } from '../config/policy-keys.js'
+import { DecidedBatch } from '../core/base-batch.js'
 import type { BatchDecision, Costs } from '../core/batch-decision.js'
 import type { Decision } from '../core/decision.js'
 import type { Duration } from '../core/duration.js'
@@ -32,7 +33,6 @@ import type { Hasher } from '../memory/hash.js'
 import { checkKeyString, type Key, type KeyHandle, MAX_KEY_LENGTH, type PackedKeys } from '../memory/keys.js'
 import type { CachedPolicy } from './cache.js'
 import { carryOver } from './carry-over.js'
-import { ConfiguredBatch } from './configured-batch.js'
 import { KeyCountsInMemory } from './key-counts.js'
 import { KeyTexts } from './key-texts.js'
 import { isPending, pendingDecision } from './pending-decision.js'
@@ -229,7 +229,7 @@ export class ConfiguredLimiter implements Limiter {
     }
     if (isOne && (plans[0] ?? DEFAULT_PLAN) === DEFAULT_PLAN)
       return this.#first.engine.checkMany(fingerprints, own, remaining)
-    const batch = new ConfiguredBatch(plans.length, remaining, this.#choice.hasUnit)
+    const batch = new DecidedBatch(plans.length, remaining, this.#choice.hasUnit)
     for (let i = 0; i < plans.length; i++) {
       const cost = typeof own === 'number' ? own : own[i]!
       // Looked up once more: the plan of a key may have been forgotten for those of others.

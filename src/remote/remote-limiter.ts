@@ -31,6 +31,7 @@ import {
 } from '../api/checks.js'
 import { type AsyncReservation, PoolReservation } from '../api/reservation.js'
 import { rangeOf } from '../core/algorithms.js'
+import { DecidedBatch } from '../core/base-batch.js'
 import type { BatchDecision, Costs } from '../core/batch-decision.js'
 import type { Decision } from '../core/decision.js'
 import type { Duration } from '../core/duration.js'
@@ -49,7 +50,7 @@ import { aborting, checkNotAborted } from './aborting.js'
 import { Decider, type DeciderPlan } from './decider.js'
 import { LocalShare } from './local-share.js'
 import { Outage } from './outage.js'
-import { RemoteBatch, together } from './remote-batch.js'
+import { together } from './remote-batch.js'
 import { RemoteDecision } from './remote-decision.js'
 import { refuseWindowChange, shownRule } from './remote-rule.js'
 import type { RedisStatistics, RedisStats } from './remote-statistics.js'
@@ -173,7 +174,9 @@ export class RemoteLimiter implements AsyncLimiter {
       signal,
     )
     const isWide = this.#names.units.some((unit) => unit !== undefined)
-    return new RemoteBatch(decisions, remaining, isWide)
+    const batch = new DecidedBatch(texts.length, remaining, isWide)
+    for (const [i, decision] of decisions.entries()) batch.add(i, decision)
+    return batch
   }
 
   pack(): PackedKeys {

@@ -1,8 +1,6 @@
+import { BaseBatch } from '../../core/base-batch.js'
 import type { BatchDecision, Costs } from '../../core/batch-decision.js'
-import { secondsOf } from '../../core/decision-fields.js'
-import { MillraceError } from '../../core/errors.js'
 import { type Decided, type EngineEra, Outcome } from '../../core/inline-decision.js'
-import { type Inspect, inspectAs } from '../../core/inspect.js'
 import { again } from '../../core/tries.js'
 import { KEYS_PER_READING, SEEN_WORDS } from '../../native/native-params.js'
 import type { DecidingEngine } from './deciding-engine.js'
@@ -28,10 +26,7 @@ export function decideBatch(
   return batch
 }
 
-class InlineBatch implements BatchDecision {
-  readonly length: number
-  readonly allowed: Uint8Array
-  readonly remaining?: Int32Array
+class InlineBatch extends BaseBatch<Int32Array> {
   readonly #engine: DecidingEngine
   readonly #fingerprints: Int32Array
   readonly #costs: Costs
@@ -46,9 +41,7 @@ class InlineBatch implements BatchDecision {
 
   constructor(engine: DecidingEngine, fingerprints: Int32Array, costs: Costs, withRemaining: boolean) {
     const length = fingerprints.length / 2
-    this.length = length
-    this.allowed = new Uint8Array(length)
-    if (withRemaining) this.remaining = new Int32Array(length)
+    super(length, withRemaining ? new Int32Array(length) : undefined)
     this.#engine = engine
     this.#fingerprints = fingerprints
     this.#costs = costs
@@ -68,26 +61,12 @@ class InlineBatch implements BatchDecision {
     }
   }
 
-  retryAfterMs(i: number): number {
-    checkEntry(i, this.length)
+  protected waitOf(i: number): number {
     if (this.allowed[i] === 1) return 0
     this.#retryAfterMs ??= new Float64Array(this.length)
     const found = this.#retryAfterMs[i]! || this.#untilAdmitted(this.#decided(i))
     this.#retryAfterMs[i] = found
     return found
-  }
-
-  retryAfterSeconds(i: number): number {
-    return secondsOf(this.retryAfterMs(i))
-  }
-
-  source(i: number): undefined {
-    checkEntry(i, this.length)
-  }
-
-  /** The text for `console.log`. */
-  [Symbol.for('nodejs.util.inspect.custom')](_: number, options: object, inspect: Inspect): string {
-    return inspectBatch(this, options, inspect)
   }
 
   #untilAdmitted(decided: Decided): number {
@@ -196,17 +175,4 @@ class InlineBatch implements BatchDecision {
   #costOf(i: number): number {
     return typeof this.#costs === 'number' ? this.#costs : this.#costs[i]!
   }
-}
-
-/** The text of a batch for `console.log`. */
-export function inspectBatch(batch: BatchDecision, options: object, inspect: Inspect): string {
-  const { length, allowed, remaining } = batch
-  const fields = remaining === undefined ? { length, allowed } : { length, allowed, remaining }
-  return inspectAs('BatchDecision', fields, options, inspect)
-}
-
-/** @throws MillraceError `ERR_MILLRACE_INVALID_OPTION` */
-export function checkEntry(i: unknown, length: number): void {
-  if (Number.isInteger(i) && (i as number) >= 0 && (i as number) < length) return
-  throw new MillraceError('ERR_MILLRACE_INVALID_OPTION', 'i', i, `an index from 0 to ${length - 1}`)
 }

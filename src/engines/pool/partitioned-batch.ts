@@ -1,6 +1,5 @@
+import { BaseBatch } from '../../core/base-batch.js'
 import type { BatchDecision, Costs } from '../../core/batch-decision.js'
-import { secondsOf } from '../../core/decision-fields.js'
-import type { Inspect } from '../../core/inspect.js'
 import {
   CHARGED_TICK,
   COST,
@@ -13,7 +12,6 @@ import {
   requestOf,
   WAY,
 } from '../../memory/request-ring.js'
-import { checkEntry, inspectBatch } from '../inline/batch.js'
 import { PendingReply } from './pending-reply.js'
 import { isNotStarted, noThreadsError } from './pool-errors.js'
 import type { RingRequest } from './request.js'
@@ -21,35 +19,16 @@ import { MOST_COST } from './request.js'
 import { AREA_KEYS, type Area, type RingMemory } from './ring-transport.js'
 
 /** A batch that workers have decided. */
-class PoolBatch implements BatchDecision {
-  readonly length: number
-  readonly allowed: Uint8Array
-  readonly remaining?: Int32Array | Float64Array
+class PoolBatch extends BaseBatch {
   readonly #retryAfterMs: Float64Array
 
   constructor(length: number, remaining: Int32Array | Float64Array | undefined, retryAfterMs: Float64Array) {
-    this.length = length
-    this.allowed = new Uint8Array(length)
-    if (remaining) this.remaining = remaining
+    super(length, remaining)
     this.#retryAfterMs = retryAfterMs
   }
 
-  retryAfterMs(i: number): number {
-    checkEntry(i, this.length)
+  protected waitOf(i: number): number {
     return this.#retryAfterMs[i]!
-  }
-
-  retryAfterSeconds(i: number): number {
-    return secondsOf(this.retryAfterMs(i))
-  }
-
-  source(i: number): undefined {
-    checkEntry(i, this.length)
-  }
-
-  /** The text for `console.log`. */
-  [Symbol.for('nodejs.util.inspect.custom')](_: number, options: object, inspect: Inspect): string {
-    return inspectBatch(this, options, inspect)
   }
 }
 
