@@ -18,7 +18,7 @@ import type { KeyHandle } from '#millrace/memory/keys.js'
 import { ALGORITHMS } from '#millrace/memory/layout.js'
 import type { Machine } from './machine.js'
 
-const BUILT = fileURLToPath(new URL('../../../esm/', import.meta.url))
+export const BUILT = fileURLToPath(new URL('../../../esm/', import.meta.url))
 const STEPPED_WORDS = fileURLToPath(new URL('./stepped-words.js', import.meta.url))
 
 /** A replacement of text in one built file. */
@@ -121,18 +121,28 @@ function builtFile(folder: string, name: string): string {
   return join(folder, found[0]!)
 }
 
-/** @throws Error if the text does not occur exactly once: the code has changed, and the edit must follow */
-export async function applyEdits(folder: string, edits: readonly Edit[]): Promise<void> {
+/**
+ * The files of a folder that edits change, as they then are.
+ * @throws Error if the text does not occur exactly once: the code has changed, and the edit must follow
+ */
+export async function editedFiles(folder: string, edits: readonly Edit[]): Promise<Map<string, string>> {
+  const files = new Map<string, string>()
   for (const { file, find, replace } of edits) {
     const path = builtFile(folder, file)
-    const code = await readFile(path, 'utf8')
+    const code = files.get(path) ?? (await readFile(path, 'utf8'))
     const places = code.split(find).length - 1
     if (places !== 1) throw new Error(`${file} contains this text ${places} times instead of once: ${find}`)
-    await writeFile(
+    files.set(
       path,
       code.replace(find, () => replace),
     )
   }
+  return files
+}
+
+/** @throws Error as {@link editedFiles} does */
+export async function applyEdits(folder: string, edits: readonly Edit[]): Promise<void> {
+  for (const [path, code] of await editedFiles(folder, edits)) await writeFile(path, code)
 }
 
 /**

@@ -19,6 +19,7 @@ import {
   inInsertion,
   inKeyChanges,
   inPast,
+  inPolicyPlaces,
   inPolicyPlans,
   inRecords,
   inSummed,
@@ -97,7 +98,7 @@ export const changing: Readonly<Record<string, Mutant>> = {
   },
   'a past that ends before the key is used by the longer window': {
     test: 'limiter/policy-windows-log',
-    edits: [inPast('this.units(base, nowMs, nowMs - lastMs)', 'this.units(base, nowMs)')],
+    edits: [inPast('this.units(base, nowMs, fromMs)', 'this.units(base, nowMs)')],
   },
   'a past on top of what is carried of it': {
     test: 'limiter/policy-windows-log',
@@ -106,6 +107,22 @@ export const changing: Readonly<Record<string, Mutant>> = {
   'a total below what is carried': {
     test: 'limiter/policy-windows-log',
     edits: [inSummed('(v & COUNT) >= units || (v & STATE) !== LIVE', 'v !== -1')],
+  },
+  'a bucket that is read before its last charge': {
+    test: 'limiter/policy-windows-log',
+    edits: [inConversion('Math.max(fromMs, estimates.endMs(tick, nowMs))', 'fromMs')],
+  },
+  'a bucket that is carried to its last charge': {
+    test: 'limiter/policy-windows-log',
+    edits: [inConversion('estimates.runsOff ? old.reading.nowMs : chargedMs', 'chargedMs')],
+  },
+  'a word at rest that is not emptied with its key': {
+    test: 'limiter/policy-windows-log',
+    edits: [inWordAdjustments('most === Number.MAX_SAFE_INTEGER && isSettled(w)', 'false')],
+  },
+  'windows of policies that begin by the clock of the machine': {
+    test: 'config/aligned-windows',
+    edits: [inPolicyPlaces('planFor(own,', 'planFor(rules,')],
   },
   'a policy that counts in the cells of a changed default': {
     test: 'config/limiter',

@@ -8,31 +8,9 @@ import { scenarios } from '../explore/scenarios/index.js'
 import { replay, Schedule, shrink } from '../explore/schedule.js'
 import { search } from '../explore/search.js'
 import { shareOf } from '../size.js'
-import { adjusting } from './adjusting.js'
-import { changing } from './changing.js'
-import { deciding } from './deciding.js'
-import { grouping } from './grouping.js'
-import { inserting } from './inserting.js'
-import { logging } from './logging.js'
-import type { Mutant } from './mutant.js'
+import { all } from './all.js'
 import { isCaughtBy } from './package-copy.js'
-import { several } from './several.js'
-import { summing } from './summing.js'
-import { waiting } from './waiting.js'
-import { words } from './words.js'
 
-const all: Readonly<Record<string, Mutant>> = {
-  ...deciding,
-  ...inserting,
-  ...adjusting,
-  ...summing,
-  ...waiting,
-  ...several,
-  ...grouping,
-  ...changing,
-  ...words,
-  ...logging,
-}
 const mutants = shareOf(Object.entries(all), 15)
 
 /** A mistake that needs more preemptions has no scenario yet that shows it quickly. */
