@@ -118,7 +118,7 @@ export function checkRules(rules: unknown, check: CheckRule = checkRule): Rules 
     if (same >= 0) throw invalidRule(`${at}.name`, rule.name, `another name than that of rules[${same}]`)
     checked.push(rule)
   }
-  return checked as unknown as Rules
+  return checked as [Rule, ...Rule[]]
 }
 
 /**

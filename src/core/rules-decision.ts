@@ -139,7 +139,7 @@ export class RulesDecision extends CompositeDecision<RulePart> implements Decisi
       const part = new InlineDecision(era, this.#lo, this.#hi, this.#cost, limit, at, Outcome.CHARGED, way, tick, 0, adm)
       parts.push(part)
     }
-    this.#parts = parts as unknown as Parts
+    this.#parts = parts as [InlineDecision, ...InlineDecision[]]
     return this.#parts
   }
 }

@@ -184,7 +184,7 @@ function rulesOf(options: LimiterOptions | RulesLimiterOptions | PoolLimiterOpti
 /** Creates the limiter on the file, or without a file on new memory. */
 function limiterOf(plan: Plan, file?: SharedFile): Limiter | AsyncLimiter {
   const { rules, maxKeys, onFull, settings, config } = plan
-  const names = rules.map(({ name }) => name) as unknown as RuleMemory['names']
+  const names = rules.map(({ name }) => name) as [string, ...string[]]
   const nowMs = file === undefined ? readingOf(plan.clock) : 0
   // A clock of your own is the time by which windows are aligned.
   const aheadMs = file === undefined && plan.clock === monotonicClock ? Date.now() - nowMs : 0

@@ -69,7 +69,7 @@ function checkNames(rule: unknown, rules: unknown): RuleMemory['names'] {
   if (!areNames || names[0] !== rule || new Set(names).size < names.length) {
     throw shareError('shared.rules', rules, 'the names of the rules')
   }
-  return names as unknown as RuleMemory['names']
+  return names as [string, ...string[]]
 }
 
 /**

@@ -28,7 +28,7 @@ interface Connected {
 
 /** Connect reads a path as Express does. Its handlers may read it as an app on node:http. */
 const pathsByConnect = (target: string): Targets =>
-  [...new Set([...pathsByUrl(target), ...pathsByParse(target)])] as unknown as Targets
+  [...new Set([...pathsByUrl(target), ...pathsByParse(target)])] as [string, ...string[]]
 
 /**
  * The request that a response answers. Middleware may hand a limiter an object in its place that only looks like it:

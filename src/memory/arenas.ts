@@ -67,7 +67,7 @@ export function createArenas(rules: Rules, maxKeys: number, onFull: OnFull, orig
     onFull,
     originMs,
   )
-  return arenas as unknown as Arenas
+  return arenas as [Arena, ...Arena[]]
 }
 
 /**
@@ -90,14 +90,14 @@ export function placeArenas(
     writeHeader(words, shape, rule, onFull, originMs, seedsOf(like))
     return { buffer, words, shape, originMs, ...chosenOf(rule), onFull, flags: rule.flags }
   })
-  return arenas as unknown as Arenas
+  return arenas as [Arena, ...Arena[]]
 }
 
 /** The rules with windows that begin by another clock, which is `offsetMs` ahead of the limiter's. */
 export function alignedTo(offsetMs: number, rules: Rules): Rules {
   const wholeMs = Math.round(offsetMs) // so that windows begin at whole milliseconds of the limiter's clock
   const aligned = rules.map((rule) => (rule.align === 'clock' ? { ...rule, offsetMs: wholeMs } : rule))
-  return aligned as unknown as Rules
+  return aligned as [Rules[0], ...Rules[0][]]
 }
 
 /** Writes the headers of arenas whose other words are all 0. */

@@ -36,7 +36,7 @@ export type ShareOfPolicies = Omit<SharedPolicies, 'onMiss'>
 
 /** The memory for windows that policies may have. @throws MillraceError `ERR_MILLRACE_ARENA_TOO_LARGE` */
 export function reserveSpace(rules: Rules, maxKeys: number, maxWindows: number): ArenaSpace {
-  const usual = [checkRule({ limit: 1, window: '60ms' })] as unknown as Rules // of 60 buckets
+  const usual = [checkRule({ limit: 1, window: '60ms' })] as [Rules[0], ...Rules[0][]] // of 60 buckets
   const each = Math.max(planFor(rules, maxKeys).words, planFor(usual, maxKeys).words)
   return ArenaSpace.create((maxWindows - 1) * (each + PAGE_WORDS), 'maxWindows', maxWindows)
 }
@@ -156,5 +156,4 @@ function orClose<T>(first: { close(): Promise<void> }, make: () => T): T {
   }
 }
 
-const namesOf = (rules: Rules): RuleMemory['names'] =>
-  rules.map(({ name }) => name) as unknown as RuleMemory['names']
+const namesOf = (rules: Rules): RuleMemory['names'] => rules.map(({ name }) => name) as [string, ...string[]]

@@ -70,7 +70,7 @@ export class RulesEngine implements Engine<RulesDecision> {
 
   /** With units, each rule has a cost of its own. */
   #newSeries(): NativeSeries | undefined {
-    const arenas = this.engines.map(({ arena }) => arena) as unknown as Arenas
+    const arenas = this.engines.map(({ arena }) => arena) as [Arenas[0], ...Arenas[0][]]
     if (this.countsInUnits) return undefined
     return NativeSeries.for(this.#addon, arenas, this.#clock, this.#calls)
   }
@@ -243,7 +243,7 @@ export class RulesEngine implements Engine<RulesDecision> {
     if (this.#hasShadow && parts.some(({ outcome }) => outcome === Outcome.SHADOWED))
       this.#tally.admitInShadow()
     else this.#tally.admit()
-    return new RulesDecision(this, parts as unknown as Parts, UNDECIDED)
+    return new RulesDecision(this, parts as [RulePart, ...RulePart[]], UNDECIDED)
   }
 
   /** Lets the first `count` rules take their charges back. */
@@ -326,7 +326,7 @@ export class RulesEngine implements Engine<RulesDecision> {
       parts[i] = this.#chargeRefusal(i, engines[i]!.peekSet(lo, hi, cost, limits[i]), lo, hi, cost, limits)
     }
     this.#tally.refuse()
-    return new RulesDecision(this, parts as unknown as Parts, refusing)
+    return new RulesDecision(this, parts as [RulePart, ...RulePart[]], refusing)
   }
 
   /** With `countRefused`, a rule charges what it refuses itself, also if another rule has refused it first. */
@@ -349,14 +349,20 @@ export class RulesEngine implements Engine<RulesDecision> {
     const parts = this.#peekAll(lo, hi, cost, limits)
     const below = indexOfLimitBelow(parts, cost)
     if (below < 0) return this.check(lo, hi, cost, hint, limits) // another thread has raised the limit
-    const own = parts.map((part, i) => this.#chargeRefusal(i, part, lo, hi, cost, limits)) as unknown as Parts
+    const own = parts.map((part, i) => this.#chargeRefusal(i, part, lo, hi, cost, limits)) as [
+      RulePart,
+      ...RulePart[],
+    ]
     this.way = this.engines[0]!.way
     this.#tally.refuse()
     return new RulesDecision(this, own, below)
   }
 
   #peekAll(lo: number, hi: number, cost: number, limits: Limits): Parts {
-    return this.engines.map((engine, i) => engine.peekSet(lo, hi, cost, limits[i])) as unknown as Parts
+    return this.engines.map((engine, i) => engine.peekSet(lo, hi, cost, limits[i])) as [
+      RulePart,
+      ...RulePart[],
+    ]
   }
 
   #isAboveLimit(cost: number, limits: Limits): boolean {
