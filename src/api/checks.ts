@@ -113,6 +113,11 @@ export function closedError(option = 'limiter'): MillraceError {
   return new MillraceError('ERR_MILLRACE_CLOSED', option, 'a closed limiter', 'an open limiter')
 }
 
+/** @throws MillraceError `ERR_MILLRACE_CLOSED` */
+export function checkOpen({ isOpen }: { readonly isOpen: boolean }, option?: string): void {
+  if (!isOpen) throw closedError(option)
+}
+
 /** The error of a `wait()` without an end: the cost is above the limit of a rule, or the key is blocked. */
 export function neverAdmittedError(cost: number, rules: readonly MostAtOnce[]): MillraceError {
   const below = rules.find(({ limit }) => cost > limit)

@@ -1,99 +1,62 @@
-import type { LimiterRule, RuleChange, UsageOptions, WaitOptions } from '../api/call-options.js'
+import type { LimiterRule, UsageOptions, WaitOptions } from '../api/call-options.js'
 import {
-  checkRuleName,
-  checkUpdate,
+  checkOpen,
   checkUsageRule,
   checkWaitOptions,
-  closedError,
   neverAdmittedError,
   type RuleNames,
   rulesWithin,
   usageMs,
 } from '../api/checks.js'
-import { type Clock, readingOf } from '../core/clock.js'
 import type { Decision } from '../core/decision.js'
 import type { Duration } from '../core/duration.js'
 import { type Inspect, inspectAs } from '../core/inspect.js'
-import { ofRate } from '../core/rule-options.js'
-import { WordWatch } from '../core/word-watch.js'
+import type { Signal } from '../core/on-abort.js'
+import { type CountedRule, ofRate } from '../core/rule-options.js'
 import type { CallLimit } from '../engines/engine.js'
-import type { RuleEngine } from '../engines/inline/rule-engine.js'
-import { type FilePlace, type SharedLimiter, shareOf } from '../engines/share.js'
-import { WaitQueues } from '../engines/waits/wait-queues.js'
-import { changeLimitOf, changeWindowOf, type RuleMemory } from '../memory/arenas.js'
-import { KeyReader } from '../memory/key-reader.js'
+import type { SharedLimiter } from '../engines/share.js'
+import type { WaitRequest } from '../engines/waits/wait-queue.js'
 import type { Key, KeyHandle, PackedKeys } from '../memory/keys.js'
-import { HEADER } from '../memory/layout.js'
-import type { MemberParts } from './group-member.js'
-import { presentOptions, presentShape, ruleNamesOf, ruleOf, shownRules } from './shown-rules.js'
+import { shownRules } from './shown-rules.js'
 
-/** The file with the counts of a limiter. */
-export interface LimiterFile {
-  readonly place: FilePlace
-  /** Unmaps the file. Nothing may access the limiter's memory afterwards. */
-  release(): void
-}
+/** In which window a rule counts: a bucket in that in which it fills up. */
+export type Counted = Pick<CountedRule, 'windowMs' | 'rate'>
 
-/** The parts of a limiter that its methods use, whichever engine decides. */
-interface LimiterParts {
-  readonly memory: RuleMemory
-  readonly rules: RuleNames
-  /** One for each rule. */
-  readonly engines: readonly RuleEngine[]
-  readonly clock: Clock
-  readonly keys: KeyReader
-  /** Watches the word that `update` and `clearAll` change. */
-  readonly updates: WordWatch
-  readonly waiters: WaitQueues
-  readonly file: LimiterFile | undefined
+/** What a limiter counts by. `K`: a key as the backend knows it. */
+export interface Backend<K> {
+  /** The name of the limiter's interface, or of its class, for `console.log`. */
+  readonly kind: string
+  isOpen: boolean
+  readonly names: RuleNames
+  /** What is read of a string may be valid only until the next key is read. */
+  readonly keys: { read(key: Key): K; handle(key: string): KeyHandle }
+  /** The rules with their present limits, in order. */
+  readonly rules: readonly LimiterRule[]
+  /** @param rule its index */
+  counted(rule: number): Counted
+  pack(keys: readonly Key[]): PackedKeys
+  share(): SharedLimiter
+  wait(key: K, request: WaitRequest, signal: Signal | undefined): Promise<Decision>
 }
 
 /** The part of a limiter that decides nothing: its rules and keys, and the pending calls of `wait`. */
-export abstract class BaseLimiter {
+export abstract class BaseLimiter<K, B extends Backend<K>> {
   /** Private, so that a limiter in an object that is logged as JSON does not print its memory. */
-  readonly #parts: LimiterParts
+  readonly #backend: B
 
-  /** @internal */
-  constructor(memory: RuleMemory, engines: readonly RuleEngine[], clock: Clock, file?: LimiterFile) {
-    const [first] = memory.arenas
-    const updates = new WordWatch(first.words, HEADER.UPDATES)
-    this.#parts = {
-      memory,
-      rules: ruleNamesOf(memory),
-      engines,
-      clock,
-      keys: new KeyReader(this, first),
-      updates,
-      waiters: new WaitQueues(clock, updates),
-      file,
-    }
+  /** @internal @param open makes the backend of this limiter, which owns the handles of keys */
+  constructor(open: (owner: object) => B) {
+    this.#backend = open(this)
   }
 
-  /** The name of the limiter's interface. @internal */
-  protected abstract readonly kind: string
-  /** @internal */
-  protected abstract readonly isOpen: boolean
-  /** Whether the memory is unmapped. @internal */
-  protected abstract readonly isReleased: boolean
-
   /** Decides for `wait`: a refusal is never charged. @internal */
-  protected abstract attempt(
-    lo: number,
-    hi: number,
-    cost: number,
-    limit: CallLimit | undefined,
-  ): Decision | Promise<Decision>
+  protected abstract attempt(key: K, cost: number, limit: CallLimit | undefined): Decision | Promise<Decision>
 
   abstract close(): Promise<void>
 
   /** @internal */
-  protected get parts(): LimiterParts {
-    return this.#parts
-  }
-
-  /** The clock of the decisions. @internal */
-  get clock(): Clock {
-    return this.#parts.clock
+  protected get backend(): B {
+    return this.#backend
   }
 
   get rule(): LimiterRule {
@@ -101,98 +64,64 @@ export abstract class BaseLimiter {
   }
 
   get rules(): readonly LimiterRule[] {
-    this.checkOpen()
-    const { engines, memory } = this.#parts
-    return engines.map((engine, i) => ruleOf(memory.names[i]!, engine))
+    return this.open.rules
   }
 
   pack(keys: readonly Key[]): PackedKeys {
-    this.checkOpen()
-    return this.#parts.keys.pack(keys)
+    return this.open.pack(keys)
   }
 
   handle(key: string): KeyHandle {
-    this.checkOpen()
-    return this.#parts.keys.handle(key)
+    return this.open.keys.handle(key)
   }
 
   share(): SharedLimiter {
-    this.checkOpen()
-    const { memory, clock, file } = this.#parts
-    return shareOf(memory, clock, file?.place)
+    return this.open.share()
   }
 
-  /** The text for `console.log`. */
-  [Symbol.for('nodejs.util.inspect.custom')](_: number, options: object, inspect: Inspect): string {
-    const fields = this.isOpen ? shownRules(this.rules) : { isClosed: true }
-    return inspectAs(this.kind, fields, options, inspect)
+  async wait(key: Key, options: WaitOptions = {}): Promise<Decision> {
+    const { keys, names } = this.open
+    const { cost, limit, signal } = checkWaitOptions(options, names)
+    const own = keys.read(typeof key === 'string' ? keys.handle(key) : key) // what is read of a handle stays valid
+    const request: WaitRequest = {
+      decide: () => this.attempt(own, cost, limit),
+      giveBack: (decision) => this.forgive(decision),
+      neverError: () => neverAdmittedError(cost, rulesWithin(this.rules, limit)),
+    }
+    return this.open.wait(own, request, signal) // open: a getter may have closed the limiter
   }
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.close()
   }
 
-  /** @throws MillraceError `ERR_MILLRACE_CLOSED` @internal */
-  protected checkOpen(): void {
-    if (!this.isOpen) throw closedError()
+  /** The text for `console.log`. */
+  [Symbol.for('nodejs.util.inspect.custom')](_: number, options: object, inspect: Inspect): string {
+    const fields = this.#backend.isOpen ? shownRules(this.rules) : { isClosed: true }
+    return inspectAs(this.#backend.kind, fields, options, inspect)
   }
 
-  /** Starts a `wait()` call. An aborted call gives its admission back by `giveBack`. @internal */
-  protected waitFor(
-    key: Key,
-    options: WaitOptions,
-    giveBack?: (decision: Decision) => void,
-  ): Promise<Decision> {
-    this.checkOpen()
-    const { keys, rules, waiters } = this.#parts
-    const { cost, limit, signal } = checkWaitOptions(options, rules)
-    const { lo, hi } = keys.read(key)
-    this.checkOpen() // once more: a getter may have closed the limiter
-    const request = {
-      lo,
-      hi,
-      decide: () => this.attempt(lo, hi, cost, limit),
-      neverError: () => neverAdmittedError(cost, rulesWithin(this.rules, limit)),
-    }
-    return waiters.wait(giveBack === undefined ? request : { ...request, giveBack }, signal)
+  /** The backend, which is not closed. @throws MillraceError `ERR_MILLRACE_CLOSED` @internal */
+  protected get open(): B {
+    checkOpen(this.#backend)
+    return this.#backend
   }
+
+  /** Gives back the admission of a `wait()` call that was aborted meanwhile. @internal */
+  protected forgive(_decision: Decision): void {}
 
   /** Checks the arguments of a `usage()` call, and returns them with the index of the rule. @internal */
   protected usageRequest(
     key: Key,
     lastMs: Duration | undefined,
     options: UsageOptions,
-  ): { rule: number; lo: number; hi: number; ms: number } {
-    this.checkOpen()
-    const { engines, memory, keys } = this.#parts
-    const rule = checkUsageRule(options, memory.names)
-    const { windowMs } = presentShape(engines[rule]!)
-    const ms = usageMs(lastMs, windowMs, ofRate(engines[rule]!.arena, windowMs))
-    const { lo, hi } = keys.read(key)
-    this.checkOpen() // once more: a getter may have closed the limiter
-    return { rule, lo, hi, ms }
-  }
-
-  /** @internal */
-  protected changeRule(rule: string, change: RuleChange): void {
-    this.checkOpen()
-    const { clock, engines, memory, updates } = this.#parts
-    const index = checkRuleName(rule, memory.names)
-    const own = checkUpdate(change, presentOptions(engines[index]!))
-    const nowMs = own.window === undefined ? 0 : readingOf(clock)
-    this.checkOpen() // once more: a getter or a clock may have closed the limiter
-    if (own.window === undefined) changeLimitOf(memory.arenas, index, own.limit!)
-    else changeWindowOf(memory.arenas, index, own.window, own.limit, nowMs)
-    updates.check()
-  }
-
-  /**
-   * The parts of this limiter that a group uses. Each decision of a group calls `isOpen`: the subclass reads
-   * its own field there. @internal
-   */
-  protected memberParts(name: string, isOpen: () => boolean): MemberParts {
-    if (!this.isOpen) throw closedError(`members.${name}`)
-    const { memory, engines, keys, waiters } = this.#parts
-    return { name, memory, engines, keys, waiters, isOpen, isReleased: () => this.isReleased }
+  ): { rule: number; own: K; ms: number } {
+    const { keys, names } = this.open
+    const rule = checkUsageRule(options, names.names)
+    const counted = this.#backend.counted(rule)
+    const ms = usageMs(lastMs, counted.windowMs, ofRate(counted, counted.windowMs))
+    const own = keys.read(key)
+    checkOpen(this.#backend) // once more: a getter may have closed the limiter
+    return { rule, own, ms }
   }
 }

@@ -1,16 +1,13 @@
-import { checkCallLimit, closedError, type MostAtOnce, mostPenalty, type RuleNames } from '../api/checks.js'
+import { checkCallLimit, closedError, type MostAtOnce, mostPenalty } from '../api/checks.js'
 import type { Decision } from '../core/decision.js'
 import { Outcome } from '../core/inline-decision.js'
 import { hasOutcome, type RulePart } from '../core/rules-decision.js'
 import { countedOf } from '../core/unit-decision.js'
 import { countsRefusals } from '../core/verdict.js'
 import type { CallLimit, Engine, OwnDecision } from '../engines/engine.js'
-import type { RuleEngine } from '../engines/inline/rule-engine.js'
 import type { WaitQueues } from '../engines/waits/wait-queues.js'
-import type { RuleMemory } from '../memory/arenas.js'
-import type { KeyReader } from '../memory/key-reader.js'
 import { type Key, KeyHandle } from '../memory/keys.js'
-import { ruleNamesOf } from './shown-rules.js'
+import type { MemoryBackend } from './memory-backend.js'
 
 /** The request of one call to one member. */
 export interface MemberRequest {
@@ -23,20 +20,6 @@ export interface MemberRequest {
   readonly handle: KeyHandle | undefined
   /** Whether the request is an attempt of `wait`. Its refusal is never charged. */
   readonly isAttempt: boolean
-}
-
-/** The parts of a limiter that a group uses. */
-export interface MemberParts {
-  /** The name of the member in its group. */
-  readonly name: string
-  readonly memory: RuleMemory
-  /** One for each rule. */
-  readonly engines: readonly RuleEngine[]
-  readonly keys: KeyReader
-  readonly waiters: WaitQueues
-  readonly isOpen: () => boolean
-  /** Whether the memory is unmapped. */
-  readonly isReleased: () => boolean
 }
 
 /**
@@ -75,46 +58,44 @@ export abstract class BaseMember {
   readonly name: string
   readonly waiters: WaitQueues
   readonly mostMore: number
-  protected readonly parts: MemberParts
-  protected readonly rules: RuleNames
-
+  protected readonly backend: MemoryBackend
   readonly #keyOption: string
   readonly #limitOption: string
 
-  constructor(parts: MemberParts) {
-    this.parts = parts
-    this.name = parts.name
-    this.#keyOption = `keys.${parts.name}`
-    this.#limitOption = `limit.${parts.name}`
-    this.rules = ruleNamesOf(parts.memory)
-    this.mostMore = mostPenalty(this.rules)
-    this.waiters = parts.waiters
+  /** @param name that of the member in its group */
+  constructor(name: string, backend: MemoryBackend) {
+    this.backend = backend
+    this.name = name
+    this.#keyOption = `keys.${name}`
+    this.#limitOption = `limit.${name}`
+    this.mostMore = mostPenalty(backend.names)
+    this.waiters = backend.waiters
   }
 
   checkOpen(): void {
-    if (!this.parts.isOpen()) throw closedError(`members.${this.name}`)
+    if (!this.backend.isOpen) throw closedError(`members.${this.name}`)
   }
 
   request(key: Key, cost: number, limit: unknown, isAttempt: boolean): MemberRequest {
-    const ownLimit = checkCallLimit(limit, this.rules, this.#limitOption)
-    const { lo, hi } = this.parts.keys.read(key, this.#keyOption)
+    const ownLimit = checkCallLimit(limit, this.backend.names, this.#limitOption)
+    const { lo, hi } = this.backend.keys.read(key, this.#keyOption)
     const handle = KeyHandle.is(key) ? key : undefined
     return { lo, hi, cost, limit: ownLimit, handle, isAttempt }
   }
 
   get countsRefused(): boolean {
-    return this.parts.memory.arenas.some(countsRefusals)
+    return this.backend.memory.arenas.some(countsRefusals)
   }
 
   isAboveLimit({ cost, limit }: MemberRequest): boolean {
-    const { engines } = this.parts
+    const { engines } = this.backend
     return engines.some(({ isShadow, limit: own }, i) => !isShadow && cost > (limitAt(limit, i) ?? own))
   }
 
   rulesFor({ limit }: MemberRequest): MostAtOnce[] {
-    const { engines, memory, name } = this.parts
+    const { engines, memory } = this.backend
     const rules = engines.map((engine, i) => {
-      const ownName = engines.length === 1 ? name : `${name}.${memory.names[i]}`
+      const ownName = engines.length === 1 ? this.name : `${this.name}.${memory.names[i]}`
       return { name: ownName, limit: limitAt(limit, i) ?? engine.limit }
     })
     return rules.filter((_, i) => !engines[i]!.isShadow)
@@ -130,11 +111,12 @@ export class InlineMember<D extends OwnDecision> extends BaseMember implements G
   readonly #change: (decision: D, cost: number, actualCost: number) => number
 
   constructor(
-    parts: MemberParts,
+    name: string,
+    backend: MemoryBackend,
     engine: Engine<D>,
     change: (decision: D, cost: number, actualCost: number) => number,
   ) {
-    super(parts)
+    super(name, backend)
     this.#engine = engine
     this.#change = change
   }
@@ -152,8 +134,8 @@ export class InlineMember<D extends OwnDecision> extends BaseMember implements G
 
   /** Takes back each charge by the reading of its decision: reading the clock might fail. */
   undo(decision: Decision): void {
-    const { engines, isReleased } = this.parts
-    if (isReleased()) return
+    const { engines, isReleased } = this.backend
+    if (isReleased) return
     const charges = decision.rules as readonly RulePart[]
     for (const [i, charge] of charges.entries()) {
       if (charge.outcome !== Outcome.CHARGED) continue

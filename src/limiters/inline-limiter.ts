@@ -1,14 +1,9 @@
-import type {
-  CheckManyOptions,
-  CheckOptions,
-  RuleChange,
-  UsageOptions,
-  WaitOptions,
-} from '../api/call-options.js'
+import type { CheckManyOptions, CheckOptions, RuleChange, UsageOptions } from '../api/call-options.js'
 import {
   blockMs,
   checkCallOptions,
   checkCost,
+  checkOpen,
   checkOptions,
   checkPenalty,
   checkRemaining,
@@ -31,17 +26,21 @@ import type { CallLimit, Engine, OwnDecision } from '../engines/engine.js'
 import type { RuleEngine } from '../engines/inline/rule-engine.js'
 import type { RuleMemory } from '../memory/arenas.js'
 import type { Key, PackedKeys } from '../memory/keys.js'
-import { BaseLimiter, type LimiterFile } from './base-limiter.js'
+import { BaseLimiter } from './base-limiter.js'
 import { InlineMember } from './group-member.js'
+import { type Fingerprint, type LimiterFile, MemoryBackend } from './memory-backend.js'
 
 /**
  * Decides on the calling thread. Every method checks its arguments, and an engine decides. `check` is the hot
  * path. Each subclass repeats it for its own class of engines, so that V8 sees one class at each call and
  * inlines it, also in a process with limiters of all three.
  */
-export abstract class InlineLimiter<D extends OwnDecision> extends BaseLimiter implements Limiter {
-  /** Decides by all rules; undefined after `close`. */
-  #engine: Engine<D> | undefined
+export abstract class InlineLimiter<D extends OwnDecision>
+  extends BaseLimiter<Fingerprint, MemoryBackend>
+  implements Limiter
+{
+  /** Decides by all rules. */
+  readonly #engine: Engine<D>
 
   /** @internal */
   constructor(
@@ -51,29 +50,22 @@ export abstract class InlineLimiter<D extends OwnDecision> extends BaseLimiter i
     clock: Clock,
     file?: LimiterFile,
   ) {
-    super(memory, engines, clock, file)
+    super((owner) => new MemoryBackend(owner, 'Limiter', memory, engines, clock, file))
     this.#engine = engine
   }
 
-  protected get kind(): string {
-    return 'Limiter'
-  }
-
-  protected get isOpen(): boolean {
-    return this.#engine !== undefined
-  }
-
-  protected get isReleased(): boolean {
-    return this.parts.file !== undefined && !this.isOpen
+  /** The clock of the decisions. @internal */
+  get clock(): Clock {
+    return this.backend.clock
   }
 
   /** Whether this limiter has decided it. @internal */
   owns(what: unknown): boolean {
-    return this.#engine?.owns(what) ?? false
+    return this.backend.isOpen && this.#engine.owns(what)
   }
 
   async ready(): Promise<void> {
-    this.checkOpen()
+    checkOpen(this.backend)
   }
 
   abstract check(key: Key, cost?: number, options?: CheckOptions): Decision
@@ -88,24 +80,24 @@ export abstract class InlineLimiter<D extends OwnDecision> extends BaseLimiter i
   }
 
   reserve(key: Key, cost: number, options?: CheckOptions): Reservation {
-    this.checkOpen()
+    checkOpen(this.backend)
     checkCost(cost) // it has no default
     const decision = this.check(key, cost, options) as D
     return new InlineReservation({
       decision,
       cost,
-      mostMore: mostPenalty(this.parts.rules),
+      mostMore: mostPenalty(this.backend.names),
       isGivenBack: () => hasOutcome(decision, Outcome.GIVEN_BACK),
       change: (actualCost) => this.#change(decision, cost, actualCost),
     })
   }
 
   peek(key: Key, cost = 1, options?: CheckOptions): Decision {
-    this.checkOpen()
+    checkOpen(this.backend)
     checkCost(cost)
     const limit = this.#limitIn(options)
-    const { lo, hi } = this.parts.keys.read(key)
-    return this.#openEngine().peek(lo, hi, cost, limit) // open: a getter may have closed the limiter
+    const { lo, hi } = this.backend.keys.read(key)
+    return this.engine.peek(lo, hi, cost, limit) // open: a getter may have closed the limiter
   }
 
   checkMany(
@@ -113,131 +105,129 @@ export abstract class InlineLimiter<D extends OwnDecision> extends BaseLimiter i
     costs: Costs = 1,
     options: CheckManyOptions = {},
   ): BatchDecision {
-    this.checkOpen()
-    const { fingerprints } = this.parts.keys.pack(keys)
+    checkOpen(this.backend)
+    const { fingerprints } = this.backend.keys.pack(keys)
     checkOptions(options, ['remaining'])
     const { remaining = false } = options
     checkRemaining(remaining)
     const own = ownCosts(costs, fingerprints.length / 2)
-    // `#openEngine` once more: a getter may have closed the limiter.
-    return this.#openEngine().checkMany(fingerprints, own, remaining)
-  }
-
-  async wait(key: Key, options: WaitOptions = {}): Promise<Decision> {
-    return this.waitFor(key, options)
+    // `engine` once more: a getter may have closed the limiter.
+    return this.engine.checkMany(fingerprints, own, remaining)
   }
 
   usage(key: Key, lastMs?: Duration, options: UsageOptions = {}): number {
-    const { rule, lo, hi, ms } = this.usageRequest(key, lastMs, options)
-    return this.parts.engines[rule]!.usage(lo, hi, ms)
+    const { rule, own, ms } = this.usageRequest(key, lastMs, options)
+    return this.backend.engines[rule]!.usage(own.lo, own.hi, ms)
   }
 
   refund(decision: Decision): number
   refund(key: Key, cost: number): number
   refund(what: Decision | Key, cost?: number): number {
-    const engine = this.#openEngine()
+    const engine = this.engine
     if (engine.owns(what)) {
       const given = engine.giveBack(what)
-      this.parts.waiters.wake(what.lo, what.hi)
+      this.backend.waiters.wake(what.lo, what.hi)
       return given
     }
     if (isDecision(what)) throw foreignDecisionError(what)
     checkCost(cost)
-    const { lo, hi } = this.parts.keys.read(what as Key)
+    const { lo, hi } = this.backend.keys.read(what as Key)
     const refunded = engine.changes.refund(lo, hi, cost)
-    this.parts.waiters.wake(lo, hi)
+    this.backend.waiters.wake(lo, hi)
     return refunded
   }
 
   penalize(key: Key, cost: number): boolean {
-    const engine = this.#openEngine()
-    checkPenalty(cost, this.parts.rules)
-    const { lo, hi } = this.parts.keys.read(key)
+    const engine = this.engine
+    checkPenalty(cost, this.backend.names)
+    const { lo, hi } = this.backend.keys.read(key)
     return engine.changes.penalize(lo, hi, cost)
   }
 
   block(key: Key, ms: Duration): boolean {
-    const engine = this.#openEngine()
+    const engine = this.engine
     const forMs = blockMs(ms)
-    const { lo, hi } = this.parts.keys.read(key)
+    const { lo, hi } = this.backend.keys.read(key)
     const isBlocked = engine.changes.block(lo, hi, forMs)
-    this.parts.waiters.wake(lo, hi) // the new block may end earlier
+    this.backend.waiters.wake(lo, hi) // the new block may end earlier
     return isBlocked
   }
 
   unblock(key: Key): boolean {
-    const engine = this.#openEngine()
-    const { lo, hi } = this.parts.keys.read(key)
+    const engine = this.engine
+    const { lo, hi } = this.backend.keys.read(key)
     const unblocked = engine.changes.unblock(lo, hi)
-    this.parts.waiters.wake(lo, hi)
+    this.backend.waiters.wake(lo, hi)
     return unblocked
   }
 
   clear(key: Key): void {
-    const engine = this.#openEngine()
-    const { lo, hi } = this.parts.keys.read(key)
+    const engine = this.engine
+    const { lo, hi } = this.backend.keys.read(key)
     engine.changes.clear(lo, hi)
-    this.parts.waiters.wake(lo, hi)
+    this.backend.waiters.wake(lo, hi)
   }
 
   clearAll(): void {
-    this.#openEngine().changes.clearAll()
-    this.parts.updates.check()
+    this.engine.changes.clearAll()
+    this.backend.changedAll()
   }
 
   update(rule: string, change: RuleChange): void {
-    this.changeRule(rule, change)
+    this.open.update(rule, change)
   }
 
   stats(): LimiterStats {
-    return this.#openEngine().statistics()
+    return this.engine.statistics()
   }
 
   async close(): Promise<void> {
-    const engine = this.#engine
-    engine?.close()
-    this.#engine = undefined
-    this.parts.waiters.close(closedError()) // before the release: it reads the memory
-    if (engine !== undefined) this.parts.file?.release()
+    const { backend } = this
+    if (!backend.isOpen) return
+    this.#engine.close()
+    backend.isOpen = false
+    backend.waiters.close(closedError()) // before the release: it reads the memory
+    backend.release()
   }
 
-  /** The engine of all rules. @internal */
+  /** The engine of all rules. @throws MillraceError `ERR_MILLRACE_CLOSED` @internal */
   get engine(): Engine<D> {
-    return this.#openEngine()
+    checkOpen(this.backend)
+    return this.#engine
   }
 
   /** The engines of the rules, in order. @internal */
   get ruleEngines(): readonly RuleEngine[] {
-    return this.parts.engines
+    return this.backend.engines
   }
 
   /** This limiter as a member of a group. @internal */
   toMember(name: string): InlineMember<D> {
-    const parts = this.memberParts(name, () => this.#engine !== undefined)
-    return new InlineMember(parts, this.#openEngine(), (...change) => this.#change(...change))
+    checkOpen(this.backend, `members.${name}`)
+    return new InlineMember(name, this.backend, this.#engine, (...change) => this.#change(...change))
   }
 
   /** Decides by the options of a call. Each subclass's `check` calls it, off its hot path. @internal */
   protected checkBy(options: CheckOptions, key: Key, cost: number): Decision {
     const limit = this.#limitIn(options)
     if (typeof key === 'string') {
-      const { lo, hi } = this.parts.keys.read(key)
+      const { lo, hi } = this.backend.keys.read(key)
       return this.#decide(lo, hi, cost, limit)
     }
-    const handle = this.parts.keys.owned(key)
+    const handle = this.backend.keys.owned(key)
     const decision = this.#decide(handle.lo, handle.hi, cost, limit, handle.way)
     handle.way = decision.way
     return decision
   }
 
   /** @internal */
-  protected attempt(lo: number, hi: number, cost: number, limit: CallLimit | undefined): Decision {
-    return this.#openEngine().withoutCharge(() => this.#decide(lo, hi, cost, limit))
+  protected attempt({ lo, hi }: Fingerprint, cost: number, limit: CallLimit | undefined): Decision {
+    return this.engine.withoutCharge(() => this.#decide(lo, hi, cost, limit))
   }
 
   /** Decides by the limit of one call, or by those of the rules. */
   #decide(lo: number, hi: number, cost: number, limit: CallLimit | undefined, hint?: number): D {
-    const engine = this.#openEngine()
+    const engine = this.engine
     if (limit === undefined) return engine.checkNow(lo, hi, cost, hint)
     return engine.checkWithin(limit, lo, hi, cost, hint)
   }
@@ -245,22 +235,17 @@ export abstract class InlineLimiter<D extends OwnDecision> extends BaseLimiter i
   /** Charges the key of a decision in addition, or gives back a part of the decision's charge. */
   #change(decision: D, cost: number, actualCost: number): number {
     const { lo, hi } = decision
-    const engine = this.#openEngine()
+    const engine = this.engine
     if (actualCost > cost) {
       return engine.changes.chargeMore(lo, hi, cost, actualCost, shadowedRules(decision))
     }
     const given = engine.giveBack(decision, cost - actualCost)
-    this.parts.waiters.wake(lo, hi)
+    this.backend.waiters.wake(lo, hi)
     return 0 - given
   }
 
   /** The limit of one call, if its options have one. */
   #limitIn(options: CheckOptions | undefined): CallLimit | undefined {
-    return options === undefined ? undefined : checkCallOptions(options, ['limit'], this.parts.rules).limit
-  }
-
-  #openEngine(): Engine<D> {
-    if (this.#engine === undefined) throw closedError()
-    return this.#engine
+    return options === undefined ? undefined : checkCallOptions(options, ['limit'], this.backend.names).limit
   }
 }

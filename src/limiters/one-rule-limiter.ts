@@ -8,8 +8,8 @@ import type { Hasher } from '../memory/hash.js'
 import type { KeyReader } from '../memory/key-reader.js'
 import { checkKeyString, type Key, MAX_KEY_LENGTH } from '../memory/keys.js'
 import type { Arena } from '../memory/records.js'
-import type { LimiterFile } from './base-limiter.js'
 import { InlineLimiter } from './inline-limiter.js'
+import type { LimiterFile } from './memory-backend.js'
 
 /** Decides on the calling thread by one rule. */
 export class OneRuleLimiter extends InlineLimiter<InlineDecision> {
@@ -21,7 +21,7 @@ export class OneRuleLimiter extends InlineLimiter<InlineDecision> {
   constructor(arena: Arena, ruleName: string, clock: Clock, file?: LimiterFile) {
     const engine = new InlineEngine(arena, ruleName, clock)
     super({ arenas: [arena], names: [ruleName] }, [engine], engine, clock, file)
-    this.#keys = this.parts.keys
+    this.#keys = this.backend.keys
     this.#hasher = this.#keys.hasher
     this.#engine = engine
   }

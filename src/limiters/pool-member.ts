@@ -3,7 +3,8 @@ import { Outcome } from '../core/inline-decision.js'
 import { hasOutcome, type RulePart, type RulesDecision, shadowedRules } from '../core/rules-decision.js'
 import type { Engine } from '../engines/engine.js'
 import type { PoolDecision } from '../engines/pool/pool-decision.js'
-import { BaseMember, type GroupMember, type MemberParts, type MemberRequest } from './group-member.js'
+import { BaseMember, type GroupMember, type MemberRequest } from './group-member.js'
+import type { MemoryBackend } from './memory-backend.js'
 
 /**
  * A limiter whose decisions run on a pool. The workers decide, and this thread does everything else on the
@@ -14,11 +15,12 @@ export class PoolMember extends BaseMember implements GroupMember {
   readonly #send: (request: MemberRequest) => Promise<Decision>
 
   constructor(
-    parts: MemberParts,
+    name: string,
+    backend: MemoryBackend,
     inline: Engine<RulePart> | Engine<RulesDecision>,
     send: (request: MemberRequest) => Promise<Decision>,
   ) {
-    super(parts)
+    super(name, backend)
     this.#inline = inline
     this.#send = send
   }
@@ -34,7 +36,7 @@ export class PoolMember extends BaseMember implements GroupMember {
   }
 
   undo(decision: Decision): void {
-    if (this.parts.isReleased()) return
+    if (this.backend.isReleased) return
     if (!decision.allowed) {
       this.#inline.tally(0, -1)
       return
@@ -69,7 +71,7 @@ export class PoolMember extends BaseMember implements GroupMember {
 
   /** Gives back the charge of a part of the cost, or of all of it. Returns the most units that any rule gave back. */
   #giveBack(decision: Decision, cost?: number): number {
-    const { engines } = this.parts
+    const { engines } = this.backend
     // May throw. The decision can then be given back later.
     for (const { reading } of engines) reading.take()
     let most = 0

@@ -8,8 +8,8 @@ import type { RuleMemory } from '../memory/arenas.js'
 import type { Hasher } from '../memory/hash.js'
 import type { KeyReader } from '../memory/key-reader.js'
 import { checkKeyString, type Key, MAX_KEY_LENGTH } from '../memory/keys.js'
-import type { LimiterFile } from './base-limiter.js'
 import { InlineLimiter } from './inline-limiter.js'
+import type { LimiterFile } from './memory-backend.js'
 
 /** Decides on the calling thread by several rules. */
 export class RulesLimiter extends InlineLimiter<RulesDecision> {
@@ -21,7 +21,7 @@ export class RulesLimiter extends InlineLimiter<RulesDecision> {
   constructor(memory: RuleMemory, clock: Clock, file?: LimiterFile) {
     const engine = new RulesEngine(memory.arenas, memory.names, clock)
     super(memory, engine.engines, engine, clock, file)
-    this.#keys = this.parts.keys
+    this.#keys = this.backend.keys
     this.#hasher = this.#keys.hasher
     this.#engine = engine
   }

@@ -8,8 +8,8 @@ import { UnitEngine } from '../engines/inline/unit-engine.js'
 import type { KeyReader } from '../memory/key-reader.js'
 import type { Key } from '../memory/keys.js'
 import type { Arena } from '../memory/records.js'
-import type { LimiterFile } from './base-limiter.js'
 import { InlineLimiter } from './inline-limiter.js'
+import type { LimiterFile } from './memory-backend.js'
 
 /** Decides on the calling thread by one rule with the option `unit`. */
 export class UnitLimiter extends InlineLimiter<UnitDecision> {
@@ -20,7 +20,7 @@ export class UnitLimiter extends InlineLimiter<UnitDecision> {
   constructor(arena: Arena, ruleName: string, unit: number, clock: Clock, file?: LimiterFile) {
     const engine = new UnitEngine(new InlineEngine(arena, ruleName, clock), unit)
     super({ arenas: [arena], names: [ruleName] }, [engine], engine, clock, file)
-    this.#keys = this.parts.keys
+    this.#keys = this.backend.keys
     this.#engine = engine
   }
 

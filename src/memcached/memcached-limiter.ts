@@ -1,4 +1,5 @@
 import { RemoteLimiter } from '../remote/remote-limiter.js'
+import type { RemoteStore } from '../remote/remote-store.js'
 import { valuesStore } from '../values/values-store.js'
 import { CounterNames } from './counter-names.js'
 import type { MemcachedPlan } from './memcached-options.js'
@@ -10,27 +11,25 @@ import { StrictPlace } from './strict-place.js'
 export class MemcachedLimiter extends RemoteLimiter {
   /** @internal */
   constructor(plan: MemcachedPlan) {
-    const { client, prefix, rules, skewMs, deadlineMs, testTime } = plan
-    super('MemcachedLimiter', plan, (owner) => {
-      const servers = new Servers(client, deadlineMs)
-      const ruleNames = rules.map(({ rule }) => rule.name)
-      if (skewMs === undefined)
-        return new MemcachedStore(
-          owner,
-          servers,
-          rules,
-          new CounterNames(prefix, ruleNames),
-          testTime ?? Date.now,
-        )
-      return valuesStore({
-        ...plan,
-        owner,
-        place: new StrictPlace(servers),
-        names: new CounterNames(prefix, ['']),
-        source: 'memcached',
-        valueError: 'ERR_MILLRACE_MEMCACHED_VALUE',
-        skewMs,
-      })
-    })
+    super('MemcachedLimiter', plan, (owner) => ({ store: openMemcached(owner, plan) }))
   }
+}
+
+function openMemcached(owner: object, plan: MemcachedPlan): RemoteStore {
+  const { client, prefix, rules, skewMs, deadlineMs, testTime } = plan
+  const servers = new Servers(client, deadlineMs)
+  if (skewMs === undefined) {
+    const ruleNames = rules.map(({ rule }) => rule.name)
+    const names = new CounterNames(prefix, ruleNames)
+    return new MemcachedStore(owner, servers, rules, names, testTime ?? Date.now)
+  }
+  return valuesStore({
+    ...plan,
+    owner,
+    place: new StrictPlace(servers),
+    names: new CounterNames(prefix, ['']),
+    source: 'memcached',
+    valueError: 'ERR_MILLRACE_MEMCACHED_VALUE',
+    skewMs,
+  })
 }

@@ -3,7 +3,7 @@ import { checkOptions } from '../api/checks.js'
 import { MillraceError } from '../core/errors.js'
 import { JOIN, type Joining } from '../groups/joining.js'
 import { KeyNames } from '../remote/key-names.js'
-import { RemoteLimiter } from '../remote/remote-limiter.js'
+import { type Opened, RemoteLimiter } from '../remote/remote-limiter.js'
 import type { RedisStats } from '../remote/remote-statistics.js'
 import type { RemoteStore } from '../remote/remote-store.js'
 import { RedisGroup } from './groups/redis-group.js'
@@ -17,33 +17,17 @@ import { SplitNames } from './shards/split-names.js'
 import { SplitStore } from './shards/split-store.js'
 import { scriptedNames } from './stored-rules.js'
 
-/** A limiter whose counts are on Redis. */
-export class RedisLimiter extends RemoteLimiter implements Joining {
+interface OpenedRedis extends Opened {
   /** Undefined for a limiter that can't join a group. */
-  readonly #parts: RedisParts | undefined
-  readonly #sharded: ShardedStore | undefined
+  readonly parts?: RedisParts
+  readonly sharded?: ShardedStore
+}
 
+/** A limiter whose counts are on Redis. */
+export class RedisLimiter extends RemoteLimiter<OpenedRedis> implements Joining {
   /** @internal */
   constructor(plan: RedisPlan) {
-    let sharded: ShardedStore | undefined
-    let parts: RedisParts | undefined
-    super('RedisLimiter', plan, (owner): RemoteStore => {
-      const { client, prefix, rules, shards, split, deadlineMs, testTime } = plan
-      const ruleNames = rules.map(({ rule }) => rule.name)
-      const names = new (split === undefined ? KeyNames : SplitNames)(prefix, ruleNames)
-      const open = storeOpener(owner, plan, names)
-      const nowMs = testTime ?? (() => performance.now())
-      if (shards !== undefined)
-        sharded = new ShardedStore({ ...shards, rules, deadlineMs, names, nowMs, open })
-      if (sharded !== undefined)
-        return split === undefined ? sharded : new SplitStore(sharded, split, deadlineMs)
-      const { channel, store } = open(client, rules)
-      if (split !== undefined) return new SplitStore(store, split, deadlineMs)
-      if (store instanceof StrictEngine) parts = { plan, names, channel, engine: store, onClose: new Set() }
-      return store
-    })
-    this.#sharded = sharded
-    this.#parts = parts
+    super('RedisLimiter', plan, (owner) => openRedis(owner, plan))
   }
 
   /**
@@ -64,7 +48,7 @@ export class RedisLimiter extends RemoteLimiter implements Joining {
    * ```
    */
   async reshard(shards: readonly RedisShard[], options: { chargeBoth?: boolean } = {}): Promise<void> {
-    const sharded = this.#sharded
+    const { sharded } = this.backend.opened
     if (sharded === undefined)
       throw new MillraceError('ERR_MILLRACE_INVALID_OPTION', 'shards', shards, 'a limiter that has shards')
     const named = checkShards(shards, 'shards')
@@ -76,7 +60,7 @@ export class RedisLimiter extends RemoteLimiter implements Joining {
   }
 
   override close(): Promise<void> {
-    for (const end of this.#parts?.onClose ?? []) end()
+    for (const end of this.backend.opened.parts?.onClose ?? []) end()
     return super.close()
   }
 
@@ -85,16 +69,36 @@ export class RedisLimiter extends RemoteLimiter implements Joining {
     return new RedisGroup(
       members.map(([name, limiter]) => {
         const redis = limiter as RedisLimiter
+        const { parts } = redis.backend.opened
         const expected = `a limiter without shards and split, and not with ${scriptedNames(' or ')}`
-        if (redis.#parts === undefined)
+        if (parts === undefined)
           throw new MillraceError('ERR_MILLRACE_INVALID_OPTION', `members.${name}`, limiter, expected)
-        return groupMember(name, redis, redis.#parts)
+        return groupMember(name, redis, parts)
       }),
     )
   }
 
   override async stats(): Promise<RedisStats> {
     const stats = await super.stats()
-    return this.#sharded === undefined ? stats : { ...stats, shards: this.#sharded.statistics() }
+    const { sharded } = this.backend.opened
+    return sharded === undefined ? stats : { ...stats, shards: sharded.statistics() }
   }
+}
+
+function openRedis(owner: object, plan: RedisPlan): OpenedRedis {
+  const { client, prefix, rules, shards, split, deadlineMs, testTime } = plan
+  const ruleNames = rules.map(({ rule }) => rule.name)
+  const names = new (split === undefined ? KeyNames : SplitNames)(prefix, ruleNames)
+  const open = storeOpener(owner, plan, names)
+  const divided = (store: RemoteStore) =>
+    split === undefined ? store : new SplitStore(store, split, deadlineMs)
+  if (shards !== undefined) {
+    const nowMs = testTime ?? (() => performance.now())
+    const sharded = new ShardedStore({ ...shards, rules, deadlineMs, names, nowMs, open })
+    return { store: divided(sharded), sharded }
+  }
+  const { channel, store } = open(client, rules)
+  const isJoining = split === undefined && store instanceof StrictEngine
+  if (!isJoining) return { store: divided(store) }
+  return { store, parts: { plan, names, channel, engine: store, onClose: new Set() } }
 }

@@ -1,51 +1,33 @@
-import type { AsyncLimiter } from '../api/async-limiter.js'
-import type {
-  CallOptions,
-  CheckManyOptions,
-  CheckOptions,
-  LimiterRule,
-  RuleChange,
-  UsageOptions,
-  WaitOptions,
-} from '../api/call-options.js'
+import type { RuleChange } from '../api/call-options.js'
 import {
-  blockMs,
-  checkCallOptions,
-  checkCost,
+  checkOpen,
   checkOptions,
-  checkPenalty,
-  checkRemaining,
   checkRuleName,
-  checkSignal,
-  checkUsageRule,
-  checkWaitOptions,
   closedError,
-  foreignDecisionError,
-  isDecision,
-  mostPenalty,
-  neverAdmittedError,
-  ownCosts,
+  type OwnOptions,
   type RuleNames,
-  rulesWithin,
-  usageMs,
 } from '../api/checks.js'
-import { type AsyncReservation, PoolReservation } from '../api/reservation.js'
 import { rangeOf } from '../core/algorithms.js'
 import { DecidedBatch } from '../core/base-batch.js'
-import type { BatchDecision, Costs } from '../core/batch-decision.js'
+import type { BatchDecision } from '../core/batch-decision.js'
 import type { Decision } from '../core/decision.js'
-import type { Duration } from '../core/duration.js'
 import { MillraceError } from '../core/errors.js'
-import { type Inspect, inspectAs } from '../core/inspect.js'
-import { admitted } from '../core/limited.js'
-import { checkOtherLimit } from '../core/rule.js'
+import type { LimiterRule } from '../core/limiter-rule.js'
+import type { Signal } from '../core/on-abort.js'
+import { checkOtherLimit, type Rule } from '../core/rule.js'
 import { isUncounted } from '../core/uncounted-limit.js'
 import { unitsBetween, unitsOf, wholeUnitsIn } from '../core/units.js'
 import { verdictOf } from '../core/verdict.js'
-import type { SharedLimiter } from '../engines/share.js'
-import { shownRules } from '../limiters/shown-rules.js'
+import type { WaitRequest } from '../engines/waits/wait-queue.js'
+import {
+  type AsyncBackend,
+  AsyncFacade,
+  type KeyBatch,
+  type KeyChange,
+  unheard,
+} from '../limiters/async-facade.js'
 import type { Key, PackedKeys } from '../memory/keys.js'
-import { type TextHandle, TextKeys } from '../memory/text-keys.js'
+import { TextKeys } from '../memory/text-keys.js'
 import { aborting, checkNotAborted } from './aborting.js'
 import { Decider, type DeciderPlan } from './decider.js'
 import { LocalShare } from './local-share.js'
@@ -64,300 +46,132 @@ export interface RemotePlan extends DeciderPlan {
   readonly testTime: (() => number) | undefined
 }
 
-/** A limiter whose counts are elsewhere, in a store that other processes use too. */
-export class RemoteLimiter implements AsyncLimiter {
-  readonly #title: string
-  readonly #store: RemoteStore
-  readonly #keys = new TextKeys(this)
-  readonly #names: RuleNames
-  readonly #decider: Decider
-  readonly #queues: WaitQueues
-  #closing: Promise<void> | undefined
+/** A store that a limiter has opened, with what else the limiter keeps of it. */
+export interface Opened {
+  readonly store: RemoteStore
+}
 
-  /**
-   * @param title the name of the class that `console.log` prints
-   * @param open makes the store. The limiter owns the decisions, and closes the store
-   */
-  constructor(title: string, plan: RemotePlan, open: (owner: object) => RemoteStore) {
+/** Counts in a store that other processes use, too. */
+class RemoteBackend<O extends Opened> implements AsyncBackend<string> {
+  readonly kind: string
+  isOpen = true
+  readonly names: RuleNames
+  readonly keys: TextKeys
+  readonly opened: O
+  readonly decider: Decider
+  readonly #owner: object
+  readonly #store: RemoteStore
+  readonly #queues: WaitQueues
+
+  constructor(owner: object, kind: string, plan: RemotePlan, open: (owner: object) => O) {
     const { rules, onOutage, nodes, maxKeys, testTime } = plan
-    this.#title = title
-    this.#queues = new WaitQueues(plan.testTime === undefined)
+    this.#owner = owner
+    this.kind = kind
+    this.keys = new TextKeys(owner)
+    this.#queues = new WaitQueues(testTime === undefined)
     // Before the connection, which nobody would close if the table can't be made.
     const local = onOutage === 'local' ? new LocalShare(rules, nodes, maxKeys, testTime) : undefined
-    this.#store = open(this)
+    this.opened = open(owner)
+    this.#store = this.opened.store
     const names = rules.map(({ rule }) => rule.name)
     const units = rules.map(({ rule }) => rule.unit)
-    this.#names = { names, units, ranges: rules.map(({ rule }) => rangeOf(rule)) }
-    this.#decider = new Decider(this, plan, this.#store, local)
-    this.#store.onRecovery = () => void this.#decider.report()
-  }
-
-  /** @internal For groups. */
-  get isClosed(): boolean {
-    return this.#closing !== undefined
-  }
-
-  /** @internal For groups. */
-  get statistics(): RedisStatistics {
-    return this.#decider.statistics
-  }
-
-  /** @internal For configured limiters. */
-  owns(what: unknown): what is RemoteDecision {
-    return RemoteDecision.is(what) && (what as RemoteDecision).requested.owner === this
-  }
-
-  async ready(): Promise<void> {
-    this.#checkOpen()
-    await this.#store.ready()
-  }
-
-  get rule(): LimiterRule {
-    return this.rules[0]!
+    this.names = { names, units, ranges: rules.map(({ rule }) => rangeOf(rule)) }
+    this.decider = new Decider(owner, plan, this.#store, local)
+    this.#store.onRecovery = () => void this.decider.report()
   }
 
   get rules(): readonly LimiterRule[] {
-    this.#checkOpen()
     return this.#store.rules.map(shownRule)
   }
 
-  check(key: Key, cost = 1, options?: CheckOptions & CallOptions): Promise<Decision> {
-    return this.#decide('check', key, cost, options)
+  counted(rule: number): Rule {
+    return this.#store.rules[rule]!.rule
   }
 
-  async checkOrThrow(key: Key, cost?: number, options?: CheckOptions & CallOptions): Promise<Decision> {
-    return admitted(await this.check(key, cost, options))
+  pack(): PackedKeys {
+    const expected = 'an array of keys for checkMany: for a server, keys are not packed'
+    throw new MillraceError('ERR_MILLRACE_INVALID_OPTION', 'pack', `a ${this.kind}`, expected)
   }
 
-  peek(key: Key, cost = 1, options?: CheckOptions & CallOptions): Promise<Decision> {
-    return this.#decide('peek', key, cost, options)
+  share(): never {
+    const expected = 'a limiter of its own with the same prefix in each thread'
+    throw new MillraceError('ERR_MILLRACE_INVALID_SHARE', 'limiter', `a ${this.kind}`, expected)
   }
 
-  async reserve(key: Key, cost: number, options?: CheckOptions & CallOptions): Promise<AsyncReservation> {
-    this.#checkOpen()
-    checkCost(cost) // it has no default
-    const decision = await this.#decide('check', key, cost, options)
-    return new PoolReservation({
-      decision,
-      cost,
-      mostMore: mostPenalty(this.#names),
-      isGivenBack: () => decision.isGivenBack,
-      change: (actualCost) => this.#settle(decision, cost, actualCost),
-    })
+  wait(key: string, request: WaitRequest, signal: Signal | undefined): Promise<Decision> {
+    if (signal?.aborted) return Promise.reject(signal.reason)
+    return this.#queues.add(key, request, signal)
   }
 
-  async checkMany(
-    keys: readonly Key[] | PackedKeys,
-    costs: Costs = 1,
-    options: CheckManyOptions & CallOptions = {},
+  ready(): Promise<void> {
+    return this.#store.ready()
+  }
+
+  /** Every promise costs a request some time: there is one for the store's answer and one for the decision. */
+  decide(op: Asking, key: string, cost: number, options?: Partial<OwnOptions>): Promise<RemoteDecision> {
+    checkNotAborted(options?.signal)
+    return aborting(this.decider.decide(op, { key, cost }, options?.limit), options?.signal)
+  }
+
+  batchOf(keys: readonly Key[] | PackedKeys): KeyBatch {
+    const texts = this.keys.readAll(keys)
+    return { length: texts.length, decide: (...request) => this.#decideAll(texts, ...request) }
+  }
+
+  async #decideAll(
+    texts: readonly string[],
+    ...[costs, remaining, signal]: Parameters<KeyBatch['decide']>
   ): Promise<BatchDecision> {
-    this.#checkOpen()
-    const texts = this.#keys.readAll(keys)
-    checkOptions(options, ['remaining', 'signal'])
-    const { remaining = false, signal } = options
-    checkRemaining(remaining)
-    checkSignal(signal)
-    const own = ownCosts(costs, texts.length)
-    this.#checkOpen() // once more: a getter may have closed the limiter
-    const asked = texts.map((key, i): Asked => ({ key, cost: typeof own === 'number' ? own : own[i]! }))
+    const asked = texts.map((key, i): Asked => ({ key, cost: typeof costs === 'number' ? costs : costs[i]! }))
     checkNotAborted(signal)
     const decisions: RemoteDecision[] = []
     const calls = this.#store.divide(asked).map(async (indices) => {
-      const decided = await this.#decider.decideAll(
+      const decided = await this.decider.decideAll(
         'check',
         indices.map((i) => asked[i]!),
       )
       for (const [at, i] of indices.entries()) decisions[i] = decided[at]!
     })
     await aborting(
-      together(calls, decisions, (decision) => this.#forgive(decision)),
+      together(calls, decisions, (decision) => unheard(this.giveBack(decision))),
       signal,
     )
-    const isWide = this.#names.units.some((unit) => unit !== undefined)
+    const isWide = this.names.units.some((unit) => unit !== undefined)
     const batch = new DecidedBatch(texts.length, remaining, isWide)
     for (const [i, decision] of decisions.entries()) batch.add(i, decision)
     return batch
   }
 
-  pack(): PackedKeys {
-    this.#checkOpen()
-    const expected = 'an array of keys for checkMany: for a server, keys are not packed'
-    throw new MillraceError('ERR_MILLRACE_INVALID_OPTION', 'pack', `a ${this.#title}`, expected)
-  }
-
-  share(): SharedLimiter {
-    this.#checkOpen()
-    const expected = 'a limiter of its own with the same prefix in each thread'
-    throw new MillraceError('ERR_MILLRACE_INVALID_SHARE', 'limiter', `a ${this.#title}`, expected)
-  }
-
-  handle(key: string): TextHandle {
-    this.#checkOpen()
-    return this.#keys.handle(key)
-  }
-
-  async wait(key: Key, options: WaitOptions = {}): Promise<Decision> {
-    this.#checkOpen()
-    const { cost, limit, signal } = checkWaitOptions(options, this.#names)
-    const asked = { key: this.#keys.read(key), cost }
-    this.#checkOpen() // once more: a getter may have closed the limiter
-    const request = {
-      decide: () => this.#decider.decide('try', asked, limit),
-      giveBack: (decision: Decision) => this.#forgive(decision as RemoteDecision),
-      neverError: () => neverAdmittedError(cost, rulesWithin(this.rules, limit)),
-    }
-    if (signal?.aborted) throw signal.reason
-    return this.#queues.add(asked.key, request, signal)
-  }
-
-  async usage(key: Key, lastMs?: Duration, options: UsageOptions = {}): Promise<number> {
-    this.#checkOpen()
-    const index = checkUsageRule(options, this.#names.names)
-    const ms = usageMs(lastMs, this.#store.rules[index]!.rule.windowMs, this.rules[index]!.windowMs)
-    const text = this.#keys.read(key)
-    this.#checkOpen() // once more: a getter may have closed the limiter
-    return this.#orOutage(this.#store.usage(text, ms, index))
-  }
-
-  refund(decision: Decision): Promise<number>
-  refund(key: Key, cost: number): Promise<number>
-  async refund(what: Decision | Key, cost?: number): Promise<number> {
-    this.#checkOpen()
-    if (this.owns(what)) return this.#giveBack(what, what.requested.cost)
-    if (isDecision(what)) throw foreignDecisionError(what)
-    checkCost(cost)
-    const units = this.#names.units.map((unit) => wholeUnitsIn(cost, unit ?? 1))
-    return Math.max(...(await this.#change('refund', what as Key, units)))
-  }
-
-  async penalize(key: Key, cost: number): Promise<boolean> {
-    this.#checkOpen()
-    checkPenalty(cost, this.#names)
-    const units = this.#names.units.map((unit) => unitsOf(cost, unit ?? 1))
-    await this.#change('penalize', key, units)
-    return true
-  }
-
-  async block(key: Key, ms: Duration): Promise<boolean> {
-    this.#checkOpen()
-    const forMs = blockMs(ms)
-    await this.#change('block', key, this.#each(forMs === Number.POSITIVE_INFINITY ? -1 : Math.ceil(forMs)))
-    return true
-  }
-
-  async unblock(key: Key): Promise<boolean> {
-    this.#checkOpen()
-    return (await this.#change('unblock', key, this.#each(0))).some((was) => was > 0)
-  }
-
-  async clear(key: Key): Promise<void> {
-    this.#checkOpen()
-    await this.#change('clear', key, this.#each(0))
-  }
-
-  async clearAll(): Promise<void> {
-    this.#checkOpen()
-    this.#decider.forget()
-    await this.#orOutage(this.#store.clearAll())
-    this.#decider.forget() // those that were refused meanwhile
-    this.#queues.wakeAll()
-  }
-
-  async update(rule: string, change: RuleChange): Promise<void> {
-    this.#checkOpen()
-    const index = checkRuleName(rule, this.#names.names)
-    checkOptions(change, ['limit', 'window', 'granularity'], 'change')
-    const { limit, window, granularity } = change
-    if (window !== undefined) refuseWindowChange('window', window)
-    if (granularity !== undefined) refuseWindowChange('granularity', granularity)
-    const { unit } = this.#store.rules[index]!.rule
-    const own = checkOtherLimit(unit, limit, this.#names.ranges[index]!)
-    this.#checkOpen() // once more: a getter may have closed the limiter
-    const before = this.#store.rules
-    this.#store.rules = before.map((remote, i) =>
-      i === index ? { ...remote, rule: { ...remote.rule, limit: own } } : remote,
+  async change(op: KeyChange, key: string, amount: number): Promise<number> {
+    const changed = await this.#change(
+      op,
+      key,
+      this.names.units.map((unit) => UNITS[op](amount, unit ?? 1)),
     )
-    try {
-      this.#decider.update(index, own)
-    } catch (error) {
-      this.#store.rules = before // this process has no share of it
-      throw error
-    }
-    this.#queues.wakeAll()
+    if (op === 'refund') return Math.max(...changed)
+    return op !== 'unblock' || changed.some((was) => was > 0) ? 1 : 0
   }
 
-  async stats(): Promise<RedisStats> {
-    this.#checkOpen()
-    return this.#decider.statistics.present(this.#store.counters)
+  usage(key: string, ms: number, rule: number): Promise<number> {
+    return this.#orOutage(this.#store.usage(key, ms, rule))
   }
 
-  close(): Promise<void> {
-    this.#closing ??= this.#close()
-    return this.#closing
+  owns(what: unknown): what is RemoteDecision {
+    return RemoteDecision.is(what) && (what as RemoteDecision).requested.owner === this.#owner
   }
 
-  [Symbol.asyncDispose](): Promise<void> {
-    return this.close()
+  isGivenBack(decision: RemoteDecision): boolean {
+    return decision.isGivenBack
   }
 
-  /** The text for `console.log`. */
-  [Symbol.for('nodejs.util.inspect.custom')](_: number, options: object, inspect: Inspect): string {
-    const fields = this.#closing === undefined ? shownRules(this.rules) : { isClosed: true }
-    return inspectAs(this.#title, fields, options, inspect)
-  }
-
-  async #close(): Promise<void> {
-    this.#queues.rejectAll(closedError())
-    await this.#store.close()
-    await this.#decider.close()
-  }
-
-  #checkOpen(): void {
-    if (this.#closing !== undefined) throw closedError()
-  }
-
-  /** Every promise costs a request some time: there is one for the store's answer and one for the decision. */
-  #decide(
-    op: Asking,
-    key: Key,
-    cost: number,
-    options: (CheckOptions & CallOptions) | undefined,
-  ): Promise<RemoteDecision> {
-    try {
-      this.#checkOpen()
-      checkCost(cost)
-      const own =
-        options === undefined ? undefined : checkCallOptions(options, ['limit', 'signal'], this.#names)
-      const asked = { key: this.#keys.read(key), cost }
-      this.#checkOpen() // once more: a getter may have closed the limiter
-      checkNotAborted(own?.signal)
-      return aborting(this.#decider.decide(op, asked, own?.limit), own?.signal)
-    } catch (error) {
-      return Promise.reject(error)
-    }
-  }
-
-  async #settle(decision: RemoteDecision, cost: number, actualCost: number): Promise<number> {
-    if (actualCost <= cost) return 0 - (await this.#giveBack(decision, cost - actualCost))
-    const charges = decision.parts.map((part) => verdictOf(part).allowed && !isUncounted(part.limit))
-    const units = this.#names.units.map((unit, i) =>
-      charges[i] ? -unitsBetween(cost, actualCost, unit ?? 1) : 0,
-    )
-    if (units.every((more) => more === 0)) return 0
-    const { key, limits } = decision.requested
-    await this.#change('penalize', key, units, [], limits)
-    return Math.max(...units.map((more, i) => more * (this.#names.units[i] ?? 1)))
-  }
-
-  /** Gives back up to `amount` of a decision's charge, in whole units. Returns how much. */
-  async #giveBack(decision: RemoteDecision, amount: number): Promise<number> {
+  async giveBack(decision: RemoteDecision, amount = decision.requested.cost): Promise<number> {
     const { key, cost, limits } = decision.requested
-    const units = this.#names.units.map((unit) => unitsBetween(cost, cost - amount, unit ?? 1))
+    const units = this.names.units.map((unit) => unitsBetween(cost, cost - amount, unit ?? 1))
     if (decision.isGivenBack || !decision.isCharged || units.every((less) => less === 0)) return 0
     decision.giveBack() // before it is sent: a second refund meanwhile gives back nothing
     try {
       const given = Math.max(...(await this.#change('giveBack', key, units, decision.receipts, limits)))
-      this.#decider.refunded(key, Math.min(amount, given))
+      this.decider.refunded(key, Math.min(amount, given))
       return given
     } catch (error) {
       if (!(error instanceof MillraceError && error.mayBeCharged)) decision.keep()
@@ -365,26 +179,68 @@ export class RemoteLimiter implements AsyncLimiter {
     }
   }
 
-  /** Gives back a charge of which no caller hears. None is left to hear of an error, either. */
-  #forgive(decision: RemoteDecision): void {
-    this.#giveBack(decision, decision.requested.cost).catch((error: unknown) => {
-      if (!(error instanceof MillraceError)) throw error
-    })
+  forgive(decision: RemoteDecision): Promise<unknown> {
+    return this.giveBack(decision)
+  }
+
+  async chargeMore(decision: RemoteDecision, cost: number, actualCost: number): Promise<number> {
+    const charges = decision.parts.map((part) => verdictOf(part).allowed && !isUncounted(part.limit))
+    const units = this.names.units.map((unit, i) =>
+      charges[i] ? -unitsBetween(cost, actualCost, unit ?? 1) : 0,
+    )
+    if (units.every((more) => more === 0)) return 0
+    const { key, limits } = decision.requested
+    await this.#change('penalize', key, units, [], limits)
+    return Math.max(...units.map((more, i) => more * (this.names.units[i] ?? 1)))
+  }
+
+  async clearAll(): Promise<void> {
+    this.decider.forget()
+    await this.#orOutage(this.#store.clearAll())
+    this.decider.forget() // those that were refused meanwhile
+    this.#queues.wakeAll()
+  }
+
+  update(rule: string, change: RuleChange): void {
+    const index = checkRuleName(rule, this.names.names)
+    checkOptions(change, ['limit', 'window', 'granularity'], 'change')
+    const { limit, window, granularity } = change
+    if (window !== undefined) refuseWindowChange('window', window)
+    if (granularity !== undefined) refuseWindowChange('granularity', granularity)
+    const { unit } = this.#store.rules[index]!.rule
+    const own = checkOtherLimit(unit, limit, this.names.ranges[index]!)
+    checkOpen(this) // once more: a getter may have closed the limiter
+    const before = this.#store.rules
+    this.#store.rules = before.map((remote, i) =>
+      i === index ? { ...remote, rule: { ...remote.rule, limit: own } } : remote,
+    )
+    try {
+      this.decider.update(index, own)
+    } catch (error) {
+      this.#store.rules = before // this process has no share of it
+      throw error
+    }
+    this.#queues.wakeAll()
+  }
+
+  async close(): Promise<void> {
+    this.#queues.rejectAll(closedError())
+    await this.#store.close()
+    await this.decider.close()
   }
 
   /** Changes a key, and wakes those who wait for it. */
   async #change(
     op: Changing,
-    key: Key,
+    key: string,
     units: readonly number[],
     more?: readonly string[],
     limits?: readonly (number | undefined)[],
   ): Promise<number[]> {
-    const text = this.#keys.read(key)
-    this.#checkOpen() // once more: a getter may have closed the limiter
-    const changed = await this.#orOutage(this.#store.change(op, text, units, more, limits))
-    this.#decider.forget(text)
-    this.#queues.wake(text)
+    checkOpen(this)
+    const changed = await this.#orOutage(this.#store.change(op, key, units, more, limits))
+    this.decider.forget(key)
+    this.#queues.wake(key)
     return changed
   }
 
@@ -393,12 +249,43 @@ export class RemoteLimiter implements AsyncLimiter {
       return await answer
     } catch (outage) {
       if (!(outage instanceof Outage)) throw outage
-      this.#decider.statistics.noteOutage(outage)
+      this.decider.statistics.noteOutage(outage)
       throw outage.toError()
     }
   }
+}
 
-  #each(units: number): number[] {
-    return this.#names.names.map(() => units)
+/** A limiter whose counts are elsewhere, in a store that other processes use too. */
+export class RemoteLimiter<O extends Opened = Opened> extends AsyncFacade<string, RemoteBackend<O>> {
+  /**
+   * @param title the name of the class that `console.log` prints
+   * @param open makes the store. The limiter owns the decisions, and closes the store
+   */
+  constructor(title: string, plan: RemotePlan, open: (owner: object) => O) {
+    super((owner) => new RemoteBackend(owner, title, plan, open))
   }
+
+  /** @internal For groups. */
+  get isClosed(): boolean {
+    return !this.backend.isOpen
+  }
+
+  /** @internal For groups. */
+  get statistics(): RedisStatistics {
+    return this.backend.decider.statistics
+  }
+
+  async stats(): Promise<RedisStats> {
+    const { decider, opened } = this.open
+    return decider.statistics.present(opened.store.counters)
+  }
+}
+
+/** What a change asks a store for. Milliseconds are not in units; -1: for ever. */
+const UNITS: Readonly<Record<KeyChange, (amount: number, unit: number) => number>> = {
+  refund: wholeUnitsIn,
+  penalize: unitsOf,
+  block: (ms) => (ms === Number.POSITIVE_INFINITY ? -1 : Math.ceil(ms)),
+  unblock: () => 0,
+  clear: () => 0,
 }

@@ -143,7 +143,7 @@ test('what Memcached cannot do is an error by name', async () => {
   for (const [act, option] of [
     [() => limiter.clearAll(), 'clearAll'],
     [() => limiter.usage('key', '10s'), 'lastMs'],
-    [async () => limiter.pack(), 'pack'],
+    [async () => limiter.pack([]), 'pack'],
     [async () => limiter.share(), 'limiter'],
   ] as const) {
     const error = await act().catch((reason) => reason)

@@ -43,7 +43,9 @@ export class RedisGroup implements AsyncLimiterGroup {
     this.#members = members
     this.#names = members.map(({ name }) => name)
     this.#memberOf = members.flatMap(({ groupNames }, i) => groupNames.map(() => i))
-    this.#joined = new RemoteLimiter('RedisGroup', own, (owner) => new GroupEngine(owner, members))
+    this.#joined = new RemoteLimiter('RedisGroup', own, (owner) => ({
+      store: new GroupEngine(owner, members),
+    }))
     defineNotShared(this)
   }
 

@@ -1,0 +1,110 @@
+import type { LimiterRule, RuleChange } from '../api/call-options.js'
+import { checkOpen, checkRuleName, checkUpdate, type RuleNames } from '../api/checks.js'
+import { type Clock, readingOf } from '../core/clock.js'
+import type { Decision } from '../core/decision.js'
+import type { Signal } from '../core/on-abort.js'
+import { WordWatch } from '../core/word-watch.js'
+import type { RuleEngine } from '../engines/inline/rule-engine.js'
+import { type FilePlace, type SharedLimiter, shareOf } from '../engines/share.js'
+import type { WaitRequest } from '../engines/waits/wait-queue.js'
+import { WaitQueues } from '../engines/waits/wait-queues.js'
+import { changeLimitOf, changeWindowOf, type RuleMemory } from '../memory/arenas.js'
+import { KeyReader } from '../memory/key-reader.js'
+import type { Key, PackedKeys } from '../memory/keys.js'
+import { HEADER } from '../memory/layout.js'
+import type { Backend, Counted } from './base-limiter.js'
+import { presentOptions, presentShape, ruleNamesOf, ruleOf } from './shown-rules.js'
+
+/** The file with the counts of a limiter. */
+export interface LimiterFile {
+  readonly place: FilePlace
+  /** Unmaps the file. Nothing may access the limiter's memory afterwards. */
+  release(): void
+}
+
+/** A key as the memory knows it. */
+export interface Fingerprint {
+  readonly lo: number
+  readonly hi: number
+}
+
+/** Counts in shared memory, whichever engine decides. */
+export class MemoryBackend implements Backend<Fingerprint> {
+  readonly kind: string
+  isOpen = true
+  /** Whether the memory is unmapped. */
+  isReleased = false
+  readonly names: RuleNames
+  readonly keys: KeyReader
+  readonly memory: RuleMemory
+  readonly clock: Clock
+  /** One for each rule. */
+  readonly engines: readonly RuleEngine[]
+  readonly waiters: WaitQueues
+  /** Watches the word that `update` and `clearAll` change. */
+  readonly #updates: WordWatch
+  readonly #file: LimiterFile | undefined
+
+  constructor(
+    owner: object,
+    kind: string,
+    memory: RuleMemory,
+    engines: readonly RuleEngine[],
+    clock: Clock,
+    file?: LimiterFile,
+  ) {
+    const [first] = memory.arenas
+    this.kind = kind
+    this.names = ruleNamesOf(memory)
+    this.keys = new KeyReader(owner, first)
+    this.memory = memory
+    this.engines = engines
+    this.#updates = new WordWatch(first.words, HEADER.UPDATES)
+    this.waiters = new WaitQueues(clock, this.#updates)
+    this.clock = clock
+    this.#file = file
+  }
+
+  get rules(): readonly LimiterRule[] {
+    return this.engines.map((engine, i) => ruleOf(this.memory.names[i]!, engine))
+  }
+
+  counted(rule: number): Counted {
+    const engine = this.engines[rule]!
+    return { windowMs: presentShape(engine).windowMs, rate: engine.arena.rate }
+  }
+
+  pack(keys: readonly Key[] | PackedKeys): PackedKeys {
+    return this.keys.pack(keys)
+  }
+
+  share(): SharedLimiter {
+    return shareOf(this.memory, this.clock, this.#file?.place)
+  }
+
+  wait({ lo, hi }: Fingerprint, request: WaitRequest, signal: Signal | undefined): Promise<Decision> {
+    return this.waiters.wait({ ...request, lo, hi }, signal)
+  }
+
+  update(rule: string, change: RuleChange): void {
+    const { engines, memory } = this
+    const index = checkRuleName(rule, memory.names)
+    const own = checkUpdate(change, presentOptions(engines[index]!))
+    const nowMs = own.window === undefined ? 0 : readingOf(this.clock)
+    checkOpen(this) // once more: a getter or a clock may have closed the limiter
+    if (own.window === undefined) changeLimitOf(memory.arenas, index, own.limit!)
+    else changeWindowOf(memory.arenas, index, own.window, own.limit, nowMs)
+    this.#updates.check()
+  }
+
+  /** Wakes all pending calls of `wait`: the counts of all keys have changed. */
+  changedAll(): void {
+    this.#updates.check()
+  }
+
+  /** Unmaps the file, if there is one. */
+  release(): void {
+    this.isReleased = this.#file !== undefined
+    this.#file?.release()
+  }
+}
