@@ -5,6 +5,10 @@ import { HEADER } from './layout.js'
 import type { Arena } from './records.js'
 import { read } from './words.js'
 
+/** Hashes keys as all limiters of a memory do. */
+export const hasherOf = ({ words }: Arena): Hasher =>
+  new Hasher(read(words, HEADER.SEED_0), read(words, HEADER.SEED_1))
+
 /**
  * Computes the fingerprints of one limiter's keys. `owner` is that limiter: it accepts only its own handles.
  */
@@ -12,9 +16,9 @@ export class KeyReader {
   readonly hasher: Hasher
   readonly #owner: object
 
-  constructor(owner: object, { words }: Arena) {
+  constructor(owner: object, arena: Arena) {
     this.#owner = owner
-    this.hasher = new Hasher(read(words, HEADER.SEED_0), read(words, HEADER.SEED_1))
+    this.hasher = hasherOf(arena)
   }
 
   /** Returns the key's fingerprint. It is valid until the next key is read. */

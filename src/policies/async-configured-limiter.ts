@@ -3,39 +3,24 @@ import type {
   CallOptions,
   CheckManyOptions,
   CheckOptions,
-  LimiterRule,
   RuleChange,
-  UsageOptions,
   WaitOptions,
 } from '../api/call-options.js'
-import {
-  checkCost,
-  checkOptions,
-  checkRemaining,
-  closedError,
-  foreignDecisionError,
-  isDecision,
-  ownCosts,
-} from '../api/checks.js'
+import { checkCost, checkOpen, checkOptions, checkRemaining, isDecision, ownCosts } from '../api/checks.js'
 import type { LimiterStats } from '../api/limiter.js'
 import type { AsyncReservation } from '../api/reservation.js'
 import { MAX_POLICY_KEY } from '../config/policy-keys.js'
 import { DecidedBatch } from '../core/base-batch.js'
 import type { BatchDecision, Costs } from '../core/batch-decision.js'
 import type { Decision } from '../core/decision.js'
-import type { Duration } from '../core/duration.js'
 import { MillraceError } from '../core/errors.js'
-import { type Inspect, inspectAs } from '../core/inspect.js'
 import { admitted } from '../core/limited.js'
 import type { RuleEngine } from '../engines/inline/rule-engine.js'
-import type { SharedLimiter, SharedPolicies } from '../engines/share.js'
-import { shownRules } from '../limiters/shown-rules.js'
-import type { Key, KeyHandle, PackedKeys } from '../memory/keys.js'
-import { TextKeys } from '../memory/text-keys.js'
+import type { Key, PackedKeys } from '../memory/keys.js'
 import { carryOverLater } from './carry-over.js'
+import { ConfiguredBase, type ShareOfPolicies } from './configured-base.js'
 import { KeyCountsInMemory, KeyCountsOnServer, type KeyHalves } from './key-counts.js'
-import { isPending, pendingDecision } from './pending-decision.js'
-import { type KeyOwner, type OwningLimiter, type PolicyChoice, totalOf } from './policy-choice.js'
+import type { KeyOwner, OwningLimiter, PolicyChoice } from './policy-choice.js'
 import { memberIn } from './policy-plans.js'
 
 type DecisionOptions = CheckOptions & CallOptions
@@ -54,43 +39,23 @@ interface PoolCounts {
  * Decides by promises, by the policy that a configuration store has for the key. A call waits for a policy that is not
  * cached, for at most the deadline.
  */
-export class AsyncConfiguredLimiter implements AsyncLimiter {
-  readonly #choice: PolicyChoice<AsyncMember>
-  readonly #first: AsyncLimiter
-  readonly #keys = new TextKeys(this)
-  readonly #share: Omit<SharedPolicies, 'onMiss'> | undefined
+export class AsyncConfiguredLimiter extends ConfiguredBase<AsyncMember> implements AsyncLimiter {
   /** By key: what it has used is being brought to the limiter that counts it now. */
   readonly #moves = new Map<string, Promise<void>>()
-  #isOpen = true
 
   /** @internal */
-  constructor(choice: PolicyChoice<AsyncMember>, share?: Omit<SharedPolicies, 'onMiss'>) {
-    this.#choice = choice
-    this.#first = choice.first
-    this.#share = share
+  constructor(choice: PolicyChoice<AsyncMember>, share?: ShareOfPolicies) {
+    super('AsyncLimiter', choice, share)
     choice.begin({ moved: (key, from, to) => this.#move(key, from, to), dropped: () => {} })
   }
 
   async ready(): Promise<void> {
-    this.#checkOpen()
-    await this.#first.ready()
-  }
-
-  get rule(): LimiterRule {
-    return this.#first.rule
-  }
-
-  get rules(): readonly LimiterRule[] {
-    return this.#first.rules
-  }
-
-  /** The limiter with the rules that made a decision. @internal */
-  deciderOf(decision: Decision): { readonly rules: readonly LimiterRule[] } {
-    return this.#choice.ownerOf(decision) ?? this
+    checkOpen(this.choice)
+    await this.choice.first.ready()
   }
 
   check(key: Key, cost = 1, options: DecisionOptions = {}): Promise<Decision> {
-    return this.#decide(key, cost, options, (limiter, text, own) => limiter.check(text, cost, own))
+    return this.#decide('check', key, cost, options)
   }
 
   async checkOrThrow(key: Key, cost?: number, options?: DecisionOptions): Promise<Decision> {
@@ -98,40 +63,35 @@ export class AsyncConfiguredLimiter implements AsyncLimiter {
   }
 
   peek(key: Key, cost = 1, options: DecisionOptions = {}): Promise<Decision> {
-    return this.#decide(key, cost, options, (limiter, text, own) => limiter.peek(text, cost, own))
+    return this.#decide('peek', key, cost, options)
   }
 
   async #decide(
+    method: 'check' | 'peek',
     key: Key,
     cost: number,
     options: DecisionOptions,
-    act: (limiter: AsyncLimiter, text: string, options: DecisionOptions) => Promise<Decision>,
   ): Promise<Decision> {
-    this.#checkOpen()
+    checkOpen(this.choice)
     checkCost(cost)
-    const text = this.#keys.read(key)
-    const known = this.#choice.peek(text)
+    const text = this.keys.read(key)
+    const known = this.choice.peek(text)
     const isNow = known.plan >= 0 && this.#moves.size === 0
-    const owner = isNow ? this.#choice.ownerBy(known) : await this.#ownerOf(text)
-    if (owner === undefined) return this.#pending()
-    return act(owner.member.limiter, text, this.#choice.optionsFor(owner, options))
-  }
-
-  #pending(): Decision {
-    return pendingDecision(this.rule.name, this.#choice.deadlineMs)
+    const owner = isNow ? this.choice.ownerBy(known) : await this.#ownerOf(text)
+    if (owner === undefined) return this.pending()
+    return owner.member.limiter[method](text, cost, this.choice.optionsFor(owner, options))
   }
 
   /** The owner of a key, as far as its policy is known by the deadline; undefined: to be refused. */
   async #ownerOf(text: string): Promise<KeyOwner<AsyncMember> | undefined> {
-    const owner = this.#choice.ownerBy(await this.#choice.load(text))
+    const owner = this.choice.ownerBy(await this.choice.load(text))
     await this.#moves.get(text)
-    this.#checkOpen()
+    checkOpen(this.choice)
     return owner
   }
 
-  async reserve(key: Key, cost: number, options: DecisionOptions = {}): Promise<AsyncReservation> {
-    const [limiter, text, own] = await this.#ownerFor(key, options)
-    return limiter.reserve(text, cost, own)
+  reserve(key: Key, cost: number, options: DecisionOptions = {}): Promise<AsyncReservation> {
+    return this.#within(key, options, (limiter, text, own) => limiter.reserve(text, cost, own))
   }
 
   async checkMany(
@@ -139,70 +99,37 @@ export class AsyncConfiguredLimiter implements AsyncLimiter {
     costs: Costs = 1,
     options: CheckManyOptions & CallOptions = {},
   ): Promise<BatchDecision> {
-    this.#checkOpen()
-    const { texts } = this.#keys.pack(keys)
+    checkOpen(this.choice)
+    const { texts } = this.keys.pack(keys)
     checkOptions(options, ['remaining', 'signal'])
     const { remaining = false, signal } = options
     const own = ownCosts(costs, texts.length)
     checkRemaining(remaining)
     const call: DecisionOptions = signal === undefined ? {} : { signal }
     const owners = await Promise.all(texts.map((text) => this.#ownerOf(text)))
-    if (owners.every((owner) => owner?.member.limiter === this.#first && owner.limits === undefined))
-      return this.#first.checkMany(texts, own, options)
+    const { first } = this.choice
+    if (owners.every((owner) => owner?.member.limiter === first && owner.limits === undefined))
+      return first.checkMany(texts, own, options)
     const decisions = await Promise.all(
       owners.map((owner, i) => {
-        if (owner === undefined) return this.#pending()
+        if (owner === undefined) return this.pending()
         const cost = typeof own === 'number' ? own : own[i]!
-        return owner.member.limiter.check(texts[i]!, cost, this.#choice.optionsFor(owner, call))
+        return owner.member.limiter.check(texts[i]!, cost, this.choice.optionsFor(owner, call))
       }),
     )
-    const batch = new DecidedBatch(texts.length, remaining, this.#choice.hasUnit)
+    const batch = new DecidedBatch(texts.length, remaining, this.choice.hasUnit)
     for (const [i, decision] of decisions.entries()) batch.add(i, decision)
     return batch
   }
 
-  pack(keys: readonly Key[]): PackedKeys {
-    this.#checkOpen()
-    return this.#keys.pack(keys).packed
+  wait(key: Key, options: WaitOptions = {}): Promise<Decision> {
+    return this.#within(key, options, (limiter, text, own) => limiter.wait(text, own))
   }
 
-  handle(key: string): KeyHandle {
-    this.#checkOpen()
-    return this.#keys.handle(key)
-  }
-
-  async wait(key: Key, options: WaitOptions = {}): Promise<Decision> {
-    const [limiter, text, own] = await this.#ownerFor(key, options)
-    return limiter.wait(text, own)
-  }
-
-  async usage(key: Key, lastMs?: Duration, options: UsageOptions = {}): Promise<number> {
-    const [limiter, text] = await this.#ownerFor(key)
-    return limiter.usage(text, lastMs, options)
-  }
-
-  refund(decision: Decision): Promise<number>
-  refund(key: Key, cost: number): Promise<number>
   async refund(what: Decision | Key, cost?: number): Promise<number> {
-    this.#checkOpen()
-    if (!isDecision(what)) {
-      const [limiter, text] = await this.#ownerFor(what as Key)
-      return limiter.refund(text, cost!)
-    }
-    if (isPending(what)) return 0
-    const owner = this.#choice.ownerOf(what)
-    if (owner === undefined) throw foreignDecisionError(what)
-    return owner.refund(what as Decision)
-  }
-
-  async penalize(key: Key, cost: number): Promise<boolean> {
-    const [limiter, text] = await this.#ownerFor(key)
-    return limiter.penalize(text, cost)
-  }
-
-  async block(key: Key, ms: Duration): Promise<boolean> {
-    const [limiter, text] = await this.#ownerFor(key)
-    return limiter.block(text, ms)
+    checkOpen(this.choice)
+    if (isDecision(what)) return (await this.makerOf(what as Decision)?.refund(what as Decision)) ?? 0
+    return this.by(what as Key, (limiter, text) => limiter.refund(text, cost!))
   }
 
   async unblock(key: Key): Promise<boolean> {
@@ -218,60 +145,43 @@ export class AsyncConfiguredLimiter implements AsyncLimiter {
   }
 
   async clearAll(): Promise<void> {
-    this.#checkOpen()
-    await Promise.all(this.#choice.members.map(({ limiter }) => limiter.clearAll()))
+    checkOpen(this.choice)
+    await Promise.all(this.choice.members.map(({ limiter }) => limiter.clearAll()))
   }
 
   async update(rule: string, change: RuleChange): Promise<void> {
-    this.#checkOpen()
-    await this.#first.update(rule, change)
-    this.#choice.refresh()
-  }
-
-  share(): SharedLimiter {
-    this.#checkOpen()
-    const shared = this.#first.share() // refused by name where there is nothing to share
-    if (this.#share === undefined) return shared
-    return { ...shared, policies: { ...this.#share, onMiss: this.#choice.onMiss } }
+    checkOpen(this.choice)
+    await this.choice.first.update(rule, change)
+    this.choice.refresh()
   }
 
   async stats(): Promise<LimiterStats> {
-    this.#checkOpen()
-    const all = await Promise.all(this.#choice.members.map(({ limiter }) => limiter.stats()))
-    return { ...totalOf(all, this.#share?.space), config: this.#choice.statistics() }
+    checkOpen(this.choice)
+    return this.total(await Promise.all(this.choice.members.map(({ limiter }) => limiter.stats())))
   }
 
-  async close(): Promise<void> {
-    this.#isOpen = false
-    await this.#choice.close()
+  /** @internal */
+  protected by<T>(key: Key, act: (limiter: AsyncMember, text: string) => Promise<T>): Promise<T> {
+    return this.#within(key, {}, act)
   }
 
-  [Symbol.asyncDispose](): Promise<void> {
-    return this.close()
-  }
-
-  [Symbol.for('nodejs.util.inspect.custom')](_: number, options: object, inspect: Inspect): string {
-    const fields = this.#isOpen ? { default: shownRules(this.rules) } : { isClosed: true }
-    return inspectAs('AsyncLimiter', fields, options, inspect)
-  }
-
-  /** The limiter that counts a key, the key's text, and the options with the limits of its policy. */
-  async #ownerFor<O extends CheckOptions>(key: Key, options?: O): Promise<[AsyncLimiter, string, O]> {
-    this.#checkOpen()
-    const text = this.#keys.read(key)
+  /** Acts by the limiter that counts a key, with the key's text, and the options with the limits of its policy. */
+  async #within<T, O extends CheckOptions>(
+    key: Key,
+    options: O,
+    act: (limiter: AsyncMember, text: string, options: O) => Promise<T>,
+  ): Promise<T> {
+    checkOpen(this.choice)
+    const text = this.keys.read(key)
     const owner = await this.#ownerOf(text)
-    if (owner === undefined) throw this.#choice.unknownError()
-    return [owner.member.limiter, text, this.#choice.optionsFor(owner, options ?? ({} as O))]
+    if (owner === undefined) throw this.choice.unknownError()
+    return act(owner.member.limiter, text, this.choice.optionsFor(owner, options))
   }
 
-  #onAll<T>(key: Key, act: (limiter: AsyncMember, text: string) => Promise<T>): Promise<T[]> {
-    this.#checkOpen()
-    const text = this.#keys.read(key)
-    return Promise.all(this.#choice.members.map(({ limiter }) => act(limiter, text)))
-  }
-
-  #checkOpen(): void {
-    if (!this.#isOpen) throw closedError()
+  async #onAll<T>(key: Key, act: (limiter: AsyncMember, text: string) => Promise<T>): Promise<T[]> {
+    checkOpen(this.choice)
+    const text = this.keys.read(key)
+    return Promise.all(this.choice.members.map(({ limiter }) => act(limiter, text)))
   }
 
   /**
@@ -279,7 +189,7 @@ export class AsyncConfiguredLimiter implements AsyncLimiter {
    * of the cache have too many names to move.
    */
   #move(key: string, from: number, to: number): void {
-    const { members } = this.#choice
+    const { members } = this.choice
     const target = memberIn(to)
     if (key.length > MAX_POLICY_KEY || (from >= 0 && memberIn(from) === target)) return
     if (members.length === 1) return
@@ -289,7 +199,7 @@ export class AsyncConfiguredLimiter implements AsyncLimiter {
       .catch((error: unknown) => {
         // Closed meanwhile, or the store of counts is down: then its own outage says what holds.
         if (!(error instanceof MillraceError)) throw error
-        if (this.#isOpen) this.#choice.report(error)
+        if (this.choice.isOpen) this.choice.report(error)
       })
       .finally(() => {
         if (this.#moves.get(key) === move) this.#moves.delete(key)
@@ -299,7 +209,7 @@ export class AsyncConfiguredLimiter implements AsyncLimiter {
 
   /** Any of the other members may have counted the key. A pool's counts are read here, once its workers have replied. */
   async #carry(key: string, target: number): Promise<void> {
-    const limiters = this.#choice.members.map(({ limiter }) => limiter)
+    const limiters = this.choice.members.map(({ limiter }) => limiter)
     await Promise.all(limiters.map((limiter) => limiter.settled?.()))
     const counts = limiters.map((limiter) => this.#countsOf(limiter, key))
     const [to] = counts.splice(target, 1)

@@ -5,7 +5,6 @@ import type { Clock } from '../core/clock.js'
 import { MillraceError } from '../core/errors.js'
 import { checkRule, type Rules } from '../core/rule.js'
 import type { PoolSettings } from '../engines/pool/pool.js'
-import type { SharedPolicies } from '../engines/share.js'
 import type { AnyInlineLimiter } from '../limiters/limiter-on.js'
 import { inlineLimiterOn, poolLimiterOn } from '../limiters/limiter-on.js'
 import { ArenaSpace } from '../memory/arena-space.js'
@@ -15,6 +14,7 @@ import { thisMachine } from '../shared-file/machine.js'
 import { openNow } from '../shared-file/open-retries.js'
 import { openSharedFile, type SharedFile } from '../shared-file/shared-file.js'
 import { AsyncConfiguredLimiter, type AsyncMember } from './async-configured-limiter.js'
+import type { ShareOfPolicies } from './configured-base.js'
 import { ConfiguredLimiter } from './configured-limiter.js'
 import type { ConfigSettings } from './options.js'
 import { PolicyChoice } from './policy-choice.js'
@@ -30,9 +30,6 @@ export interface Foundation {
   readonly settings: PoolSettings | undefined
   readonly onFull: OnFull
 }
-
-/** What other threads of the limiter share. */
-export type ShareOfPolicies = Omit<SharedPolicies, 'onMiss'>
 
 /** The memory for windows that policies may have. @throws MillraceError `ERR_MILLRACE_ARENA_TOO_LARGE` */
 export function reserveSpace(rules: Rules, maxKeys: number, maxWindows: number): ArenaSpace {

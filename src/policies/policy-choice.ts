@@ -11,7 +11,6 @@ import type { RuleEngine } from '../engines/inline/rule-engine.js'
 import { presentShape } from '../limiters/shown-rules.js'
 import { type CachedPolicy, type CacheSettings, PolicyCache } from './cache.js'
 import {
-  DEFAULT_PLAN,
   limitOfValue,
   memberIn,
   type PlanLimits,
@@ -55,6 +54,7 @@ export class PolicyChoice<L extends OwningLimiter> {
   readonly members: readonly PlanMember<L>[]
   readonly onMiss: 'default' | 'refuse'
   readonly deadlineMs: number
+  isOpen = true
   readonly #plans: PolicyPlans<L>
   readonly #settings: ChoiceSettings
   #cache!: PolicyCache
@@ -145,12 +145,6 @@ export class PolicyChoice<L extends OwningLimiter> {
     return this.#cache.get(key)
   }
 
-  /** The plan of a key; the default if its policy is not known. */
-  planOrDefault(key: string): number {
-    const plan = this.planIn(this.peek(key))
-    return plan >= 0 ? plan : DEFAULT_PLAN
-  }
-
   /** The error of a call that can't go on without the policy. */
   unknownError(): MillraceError {
     const expected = 'a configuration store that has answered'
@@ -158,7 +152,9 @@ export class PolicyChoice<L extends OwningLimiter> {
   }
 
   /** The owner of a key by what is known of its policy now; undefined: a call of the key is to be refused. */
-  ownerBy({ plan, found }: CachedPolicy): KeyOwner<L> | undefined {
+  ownerBy(cached: CachedPolicy): KeyOwner<L> | undefined {
+    const plan = this.planIn(cached)
+    const { found } = cached
     if (plan < 0 && this.onMiss === 'refuse') return undefined
     const member = this.members[plan < 0 ? 0 : memberIn(plan)]!
     if (plan < 0 || valueIn(plan) === 0 || found === undefined) return { member, limits: undefined }
@@ -171,16 +167,6 @@ export class PolicyChoice<L extends OwningLimiter> {
     return limitsFor(
       member,
       member.shape.rules.length === 1 ? [limitOfValue(value)] : this.#plans.listOf(value),
-    )
-  }
-
-  /** Options of a call with the limits of a plan, where the call has none of its own. */
-  withLimits<O extends CheckOptions>(plan: number, options: O): O {
-    const value = valueIn(plan)
-    if (value === 0) return options
-    return this.optionsFor(
-      { member: this.members[memberIn(plan)]!, limits: this.limitsOf(plan, value) },
-      options,
     )
   }
 
@@ -216,6 +202,7 @@ export class PolicyChoice<L extends OwningLimiter> {
 
   /** Closes the members. The store stays open: it may be that of others, too. */
   async close(): Promise<void> {
+    this.isOpen = false
     this.#endCheck()
     this.#cache.close()
     await Promise.all(this.members.map(({ limiter }) => limiter.close()))
