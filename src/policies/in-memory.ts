@@ -5,7 +5,6 @@ import type { Clock } from '../core/clock.js'
 import { MillraceError } from '../core/errors.js'
 import { checkRule, type Rules } from '../core/rule.js'
 import type { PoolSettings } from '../engines/pool/pool.js'
-import type { AnyInlineLimiter } from '../limiters/limiter-on.js'
 import { inlineLimiterOn, poolLimiterOn } from '../limiters/limiter-on.js'
 import { ArenaSpace } from '../memory/arena-space.js'
 import { alignedTo, placeArenas, planFor, type RuleMemory, seedsOf } from '../memory/arenas.js'
@@ -17,8 +16,8 @@ import { AsyncConfiguredLimiter, type AsyncMember } from './async-configured-lim
 import type { ShareOfPolicies } from './configured-base.js'
 import { ConfiguredLimiter } from './configured-limiter.js'
 import type { ConfigSettings } from './options.js'
-import { PolicyChoice } from './policy-choice.js'
-import { type MemberMaker, PolicyPlans } from './policy-plans.js'
+import { type OwningLimiter, PolicyChoice } from './policy-choice.js'
+import type { MemberMaker } from './policy-plans.js'
 import { type PolicyShape, policyShapeOf } from './policy-shape.js'
 
 /** A limiter's memory and place, before it has a configuration store. */
@@ -49,24 +48,20 @@ export function configuredLimiterOn(
   const shape = policyShapeOf(settings.rules)
   const place =
     file === undefined ? new SpacePlace(foundation, share) : new FilePlace(foundation, file, share)
-  const most = 2 * settings.cache.maxKeys
-  const plans = <L>(limiter: L, on: (memory: RuleMemory, clock: Clock, file?: SharedFile) => L) => {
+  const choiceOf = <L extends OwningLimiter>(limiter: L, on: On<L>) => {
     const maker: MemberMaker<L> = {
       refusalOf: (other) => place.refusalOf(other),
       make: (other) => place.make(other, on),
     }
-    return new PolicyPlans({ limiter, shape }, maker, settings.maxWindows, most, settings.report)
+    return new PolicyChoice({ limiter, shape }, maker, settings)
   }
   if (pool === undefined) {
     const first = inlineLimiterOn(memory, clock, file)
-    const choice = new PolicyChoice(plans<AnyInlineLimiter>(first, inlineLimiterOn), settings)
-    return orClose(first, () => new ConfiguredLimiter(choice, share))
+    return orClose(first, () => new ConfiguredLimiter(choiceOf(first, inlineLimiterOn), share))
   }
-  const on = (own: RuleMemory, ownClock: Clock, ownFile?: SharedFile): AsyncMember =>
-    poolLimiterOn(own, ownClock, pool, ownFile)
+  const on: On<AsyncMember> = (own, ownClock, ownFile) => poolLimiterOn(own, ownClock, pool, ownFile)
   const first = on(memory, clock, file)
-  const choice = new PolicyChoice(plans(first, on), settings)
-  return orClose(first, () => new AsyncConfiguredLimiter(choice, share))
+  return orClose(first, () => new AsyncConfiguredLimiter(choiceOf(first, on), share))
 }
 
 type On<L> = (memory: RuleMemory, clock: Clock, file?: SharedFile) => L

@@ -4,7 +4,6 @@ import { RULE_OPTIONS } from '../core/rule-options.js'
 import { AsyncConfiguredLimiter, type AsyncMember } from './async-configured-limiter.js'
 import { CONFIG_OPTIONS, type ConfigOptions, checkConfig } from './options.js'
 import { PolicyChoice } from './policy-choice.js'
-import { PolicyPlans } from './policy-plans.js'
 import { type PolicyShape, policyShapeOf } from './policy-shape.js'
 
 /** How a limiter on a server is made. */
@@ -57,7 +56,5 @@ export function configuredRemote<Options>(
     make: (other: PolicyShape) => make(optionsFor(other)),
   }
   const first = { limiter: make(optionsOf(settings.policy, prefix)), shape }
-  const { maxWindows, cache, report } = settings
-  const plans = new PolicyPlans<AsyncMember>(first, maker, maxWindows, 2 * cache.maxKeys, report)
-  return new AsyncConfiguredLimiter(new PolicyChoice(plans, settings))
+  return new AsyncConfiguredLimiter(new PolicyChoice(first, maker, settings))
 }

@@ -12,10 +12,11 @@ import { presentShape } from '../limiters/shown-rules.js'
 import { type CachedPolicy, type CacheSettings, PolicyCache } from './cache.js'
 import {
   limitOfValue,
+  type MemberMaker,
   memberIn,
   type PlanLimits,
   type PlanMember,
-  type PolicyPlans,
+  PolicyPlans,
   valueIn,
 } from './policy-plans.js'
 
@@ -30,6 +31,7 @@ export interface ChoiceUser {
 export interface ChoiceSettings {
   readonly store: ConfigStore
   readonly cache: CacheSettings
+  readonly maxWindows: number
   readonly onMiss: 'default' | 'refuse'
   readonly report: (error: MillraceError) => void
 }
@@ -63,11 +65,13 @@ export class PolicyChoice<L extends OwningLimiter> {
   #changes = 0
   #endCheck = () => {}
 
-  constructor(plans: PolicyPlans<L>, settings: ChoiceSettings) {
-    this.members = plans.members
+  /** @param first counts the keys without a policy */
+  constructor(first: PlanMember<L>, maker: MemberMaker<L>, settings: ChoiceSettings) {
+    const { maxWindows, cache, report } = settings
+    this.#plans = new PolicyPlans(first, maker, maxWindows, 2 * cache.maxKeys, report)
+    this.members = this.#plans.members
     this.onMiss = settings.onMiss
-    this.deadlineMs = settings.cache.deadlineMs
-    this.#plans = plans
+    this.deadlineMs = cache.deadlineMs
     this.#settings = settings
   }
 
