@@ -20,8 +20,8 @@ import type { Key, PackedKeys } from '../memory/keys.js'
 import { carryOverLater } from './carry-over.js'
 import { ConfiguredBase, type ShareOfPolicies } from './configured-base.js'
 import { KeyCountsInMemory, KeyCountsOnServer, type KeyHalves } from './key-counts.js'
+import { isKnown, memberIn } from './plan.js'
 import type { KeyOwner, OwningLimiter, PolicyChoice } from './policy-choice.js'
-import { memberIn } from './policy-plans.js'
 
 type DecisionOptions = CheckOptions & CallOptions
 
@@ -76,7 +76,7 @@ export class AsyncConfiguredLimiter extends ConfiguredBase<AsyncMember> implemen
     checkCost(cost)
     const text = this.keys.read(key)
     const known = this.choice.peek(text)
-    const isNow = known.plan >= 0 && this.#moves.size === 0
+    const isNow = isKnown(known.plan) && this.#moves.size === 0
     const owner = isNow ? this.choice.ownerBy(known) : await this.#ownerOf(text)
     if (owner === undefined) return this.pending()
     return owner.member.limiter[method](text, cost, this.choice.optionsFor(owner, options))
@@ -191,7 +191,7 @@ export class AsyncConfiguredLimiter extends ConfiguredBase<AsyncMember> implemen
   #move(key: string, from: number, to: number): void {
     const { members } = this.choice
     const target = memberIn(to)
-    if (key.length > MAX_POLICY_KEY || (from >= 0 && memberIn(from) === target)) return
+    if (key.length > MAX_POLICY_KEY || (isKnown(from) && memberIn(from) === target)) return
     if (members.length === 1) return
     const before = this.#moves.get(key) ?? Promise.resolve()
     const move = before

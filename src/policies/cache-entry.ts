@@ -1,8 +1,6 @@
 // One key in the cache of policies.
 import type { StoredPolicy } from '../config/config-store.js'
-
-/** The plan of a key whose policy is not known. */
-export const UNKNOWN = -1
+import { UNKNOWN } from './plan.js'
 
 /** The policy of one key. */
 export interface CachedPolicy {

@@ -6,9 +6,10 @@ import { storeError } from '../config/document-store.js'
 import { candidatesOf, MAX_POLICY_KEY, mayHavePolicy, prefixIn } from '../config/policy-keys.js'
 import { MillraceError } from '../core/errors.js'
 import { LONGEST_TIMER_MS } from '../core/long-timer.js'
-import { type CachedPolicy, Entry, UNKNOWN } from './cache-entry.js'
+import { type CachedPolicy, Entry } from './cache-entry.js'
+import { isKnown, UNKNOWN } from './plan.js'
 
-export { type CachedPolicy, UNKNOWN } from './cache-entry.js'
+export type { CachedPolicy } from './cache-entry.js'
 
 /** The settings of a cache, checked. */
 export interface CacheSettings {
@@ -116,14 +117,14 @@ export class PolicyCache {
    */
   peek(key: string): CachedPolicy {
     const entry = this.#entryOf(key)
-    if (entry.plan >= 0 && entry.lastPlan < 0) {
+    if (isKnown(entry.plan) && !isKnown(entry.lastPlan)) {
       entry.lastPlan = entry.plan
       this.#user.moved(entry.key, UNKNOWN, entry.plan)
     }
     if (this.#isFresh(entry)) return entry
     if (this.#findNow !== undefined) this.#loadNow(entry, this.#findNow)
     else void this.#load(entry)
-    if (entry.plan >= 0 && !this.#isFresh(entry)) this.#serveStale(entry)
+    if (isKnown(entry.plan) && !this.#isFresh(entry)) this.#serveStale(entry)
     return entry
   }
 
@@ -135,7 +136,7 @@ export class PolicyCache {
   /** Whether this is what `peek` would return at once for its key: nothing is to be read. Counts as a use of it. */
   isCurrent(found: CachedPolicy): boolean {
     const entry = found as Entry
-    if (!entry.isKept || entry.lastPlan < 0 || !this.#isFresh(entry)) return false
+    if (!entry.isKept || !isKnown(entry.lastPlan) || !this.#isFresh(entry)) return false
     if (entry.usedMs !== this.#nowMs) this.#use(entry)
     return true
   }
@@ -143,7 +144,7 @@ export class PolicyCache {
   /** The policy of a key. Waits until it is known, for at most the deadline. */
   async get(key: string): Promise<CachedPolicy> {
     const entry = this.peek(key)
-    if (entry.plan >= 0) return entry
+    if (isKnown(entry.plan)) return entry
     const { loading } = entry as Entry
     if (loading !== undefined) await this.#byDeadline(loading)
     return entry
@@ -152,10 +153,10 @@ export class PolicyCache {
   /** Asks for the plans of all policies again: numbers have a new meaning. */
   replan(): void {
     for (const entry of this.#entries.values()) {
-      if (entry.lastPlan < 0 && entry.plan < 0) continue
+      if (!isKnown(entry.lastPlan) && !isKnown(entry.plan)) continue
       const { plan } = this.#user.planOf(entry.found)
       if (entry.lastPlan >= 0) entry.lastPlan = plan
-      if (entry.plan >= 0) entry.plan = plan
+      if (isKnown(entry.plan)) entry.plan = plan
     }
   }
 

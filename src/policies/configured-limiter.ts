@@ -25,9 +25,9 @@ import type { CachedPolicy } from './cache.js'
 import { carryOver } from './carry-over.js'
 import { ConfiguredBase, type ShareOfPolicies } from './configured-base.js'
 import { KeyCountsInMemory } from './key-counts.js'
+import { DEFAULT_PLAN, isKnown, isOwnValue, memberIn, OF_MEMBER, UNKNOWN, valueIn } from './plan.js'
 import { PlanTable } from './plan-table.js'
 import type { KeyOwner, PolicyChoice } from './policy-choice.js'
-import { DEFAULT_PLAN, isOwnValue, memberIn, valueIn } from './policy-plans.js'
 
 /** What decides by the plans of one member. */
 interface Decider {
@@ -89,16 +89,16 @@ export class ConfiguredLimiter extends ConfiguredBase<AnyInlineLimiter> implemen
 
   #decide(key: Key, lo: number, hi: number, cost: number, hint: number): Decision {
     let plan = this.#table.find(lo, hi)
-    if (plan < 0) {
+    if (!isKnown(plan)) {
       plan = this.#lookUp(key, lo, hi)
-      if (plan < 0) return this.pending()
+      if (!isKnown(plan)) return this.pending()
     }
     const member = memberIn(plan)
     const { engine, unit } = this.#deciders[member] ?? this.#deciderOf(member)
     const value = valueIn(plan)
     const own = unit > 0 && isOwnValue(value) ? value * unit : undefined
     const decision =
-      value === 0
+      value === OF_MEMBER
         ? engine.checkNow(lo, hi, cost, hint)
         : engine.checkWithin(own ?? this.choice.limitsOf(plan, value), lo, hi, cost, hint)
     return this.#isOutdated ? this.#decideAgain(decision, key, lo, hi, cost) : decision
@@ -121,7 +121,7 @@ export class ConfiguredLimiter extends ConfiguredBase<AnyInlineLimiter> implemen
     return decider
   }
 
-  /** The plan by the cache, kept for the next call; below 0: to be refused. */
+  /** The plan by the cache, kept for the next call; UNKNOWN: to be refused. */
   #lookUp(key: Key, lo: number, hi: number): number {
     const source = this.#table.sourceOf(lo, hi)
     if (source !== undefined && this.choice.isCurrent(source)) {
@@ -131,7 +131,7 @@ export class ConfiguredLimiter extends ConfiguredBase<AnyInlineLimiter> implemen
     const text = this.keys.read(key)
     const found = this.choice.peek(text)
     const plan = this.choice.planIn(found)
-    if (plan < 0) return this.choice.onMiss === 'refuse' ? -1 : DEFAULT_PLAN
+    if (!isKnown(plan)) return this.choice.onMiss === 'refuse' ? UNKNOWN : DEFAULT_PLAN
     // All keys that begin so share what was found.
     const isShared = text.length > MAX_POLICY_KEY
     if (isShared) this.#carry(memberIn(plan), lo, hi)
@@ -200,7 +200,7 @@ export class ConfiguredLimiter extends ConfiguredBase<AnyInlineLimiter> implemen
     for (let i = 0; i < plans.length; i++) {
       const [lo, hi] = [fingerprints[2 * i]!, fingerprints[2 * i + 1]!]
       const known = this.#table.find(lo, hi)
-      plans[i] = known >= 0 ? known : this.#lookUp(texts[i]!, lo, hi)
+      plans[i] = isKnown(known) ? known : this.#lookUp(texts[i]!, lo, hi)
       if (plans[i] !== plans[0]) isOne = false
     }
     if (isOne && (plans[0] ?? DEFAULT_PLAN) === DEFAULT_PLAN)
@@ -285,12 +285,12 @@ export class ConfiguredLimiter extends ConfiguredBase<AnyInlineLimiter> implemen
   #move(key: string, from: number, to: number): void {
     if (key.length > MAX_POLICY_KEY) {
       // It stands for all keys that begin so. What they have used is carried over when each is looked up.
-      if (from >= 0) this.#table.clear()
+      if (isKnown(from)) this.#table.clear()
       return
     }
     const { lo, hi } = this.#reader.read(key)
     this.#table.remove(lo, hi)
-    if (from < 0 || memberIn(from) !== memberIn(to)) this.#carry(memberIn(to), lo, hi)
+    if (!isKnown(from) || memberIn(from) !== memberIn(to)) this.#carry(memberIn(to), lo, hi)
   }
 
   /** Any of the other members may have counted the key: by an earlier policy, or in another thread. */

@@ -9,7 +9,7 @@ import { checkLimit, type Rules } from '../core/rule.js'
 import { RULE_OPTIONS, type RuleOptions } from '../core/rule-options.js'
 import { isUncounted } from '../core/uncounted-limit.js'
 import type { CacheSettings } from './cache.js'
-import { MOST_WINDOWS } from './policy-plans.js'
+import { MOST_WINDOWS } from './plan.js'
 
 /** How the policies of a configuration store are cached, by each thread of each process. */
 export interface ConfigCacheOptions {

@@ -1,4 +1,5 @@
 import { HASH } from '../memory/layout.js'
+import { UNKNOWN } from './plan.js'
 
 /** A set is one cache line: the words of five entries, side by side, and one to spare. */
 const SET_BITS = 4
@@ -40,7 +41,7 @@ export class PlanTable<Source extends object> {
     this.#sources = new Array<Source | undefined>(sets * WAYS).fill(undefined)
   }
 
-  /** The plan of a key, or -1. */
+  /** The plan of a key, or UNKNOWN. */
   find(lo: number, hi: number): number {
     const words = this.#words
     const at = this.#homeOf(lo)
@@ -50,10 +51,10 @@ export class PlanTable<Source extends object> {
 
   #findElsewhere(lo: number, hi: number): number {
     const at = this.#entryOf(lo, hi)
-    if (at < 0) return -1
+    if (at < 0) return UNKNOWN
     if (this.#words[at + HI] === (hi | this.#epoch)) return this.#words[at + PLAN]!
     this.#outdated = at
-    return -1
+    return UNKNOWN
   }
 
   /** Where the plan of a key came from that `find` has just found outdated; undefined: that is not known. */

@@ -10,15 +10,8 @@ import type { CallLimit } from '../engines/engine.js'
 import type { RuleEngine } from '../engines/inline/rule-engine.js'
 import { presentShape } from '../limiters/shown-rules.js'
 import { type CachedPolicy, type CacheSettings, PolicyCache } from './cache.js'
-import {
-  limitOfValue,
-  type MemberMaker,
-  memberIn,
-  type PlanLimits,
-  type PlanMember,
-  PolicyPlans,
-  valueIn,
-} from './policy-plans.js'
+import { isKnown, limitOfValue, memberIn, OF_MEMBER, valueIn } from './plan.js'
+import { type MemberMaker, type PlanLimits, type PlanMember, PolicyPlans } from './policy-plans.js'
 
 /** What a limiter does when policies change. */
 export interface ChoiceUser {
@@ -134,7 +127,7 @@ export class PolicyChoice<L extends OwningLimiter> {
 
   /** The plan of what was found, at present: it may have made room for other keys, and plans be forgotten, since. */
   planIn({ plan, found, isKept }: CachedPolicy): number {
-    return plan < 0 || isKept ? plan : this.#plans.planOf(found).plan
+    return isKept || !isKnown(plan) ? plan : this.#plans.planOf(found).plan
   }
 
   /** @see PolicyCache.isCurrent */
@@ -159,13 +152,14 @@ export class PolicyChoice<L extends OwningLimiter> {
   ownerBy(cached: CachedPolicy): KeyOwner<L> | undefined {
     const plan = this.planIn(cached)
     const { found } = cached
-    if (plan < 0 && this.onMiss === 'refuse') return undefined
-    const member = this.members[plan < 0 ? 0 : memberIn(plan)]!
-    if (plan < 0 || valueIn(plan) === 0 || found === undefined) return { member, limits: undefined }
+    if (!isKnown(plan) && this.onMiss === 'refuse') return undefined
+    const member = this.members[isKnown(plan) ? memberIn(plan) : 0]!
+    if (!isKnown(plan) || valueIn(plan) === OF_MEMBER || found === undefined)
+      return { member, limits: undefined }
     return { member, limits: limitsFor(member, this.#plans.limitsIn(found.policy)) }
   }
 
-  /** The limits of a plan for its engine, with `value`, which is not 0. No other plan may have been made since. */
+  /** The limits of a plan for its engine, with `value`, which is not `OF_MEMBER`. No other plan may have been made since. */
   limitsOf(plan: number, value: number): CallLimit {
     const member = this.members[memberIn(plan)]!
     return limitsFor(

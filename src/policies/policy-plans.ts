@@ -5,7 +5,7 @@ import { checkPolicy, countablePolicy, type Policy } from '../config/policy.js'
 import { prefixIn } from '../config/policy-keys.js'
 import { MillraceError } from '../core/errors.js'
 import type { Rules } from '../core/rule.js'
-import { isUncounted } from '../core/uncounted-limit.js'
+import { DEFAULT_PLAN, MOST_VALUE, MOST_WINDOWS, planFrom, valueOfLimit } from './plan.js'
 import { type PolicyShape, policyShapeOf } from './policy-shape.js'
 
 /** The limiter for the policies of one shape. */
@@ -21,35 +21,10 @@ export interface MemberMaker<L> {
   make(shape: PolicyShape): L
 }
 
-/** The plan of keys without a policy: the first member, by its own limits. */
-export const DEFAULT_PLAN = 0
-/** A plan: the index of a member above, the limits below: of one rule the limit, of several the index of a list. */
-const VALUE_BITS = 24
-const VALUE = 2 ** VALUE_BITS - 1
-/** As many indices as a plan has room for. */
-export const MOST_WINDOWS = 64
-
 const MOST_SHARED = 1_024
 /** A window that could not be made is tried again after this time: the reason may be another process. */
 const RETRY_MS = 5_000
 const NOTHING: ReadonlyMap<string, number> = new Map()
-
-/** The values of the limits that need no count: above all others. */
-const OF_ZERO = 2 ** VALUE_BITS - 2
-const OF_INFINITY = 2 ** VALUE_BITS - 1
-
-const valueOfLimit = (limit: number): number =>
-  isUncounted(limit) ? (limit === 0 ? OF_ZERO : OF_INFINITY) : limit
-
-/** Whether the value of a plan of one rule is its limit. */
-export const isOwnValue = (value: number): boolean => value < OF_ZERO
-
-/** The limit of a plan of one rule. */
-export const limitOfValue = (value: number): number =>
-  isOwnValue(value) ? value : value === OF_ZERO ? 0 : Number.POSITIVE_INFINITY
-
-export const memberIn = (plan: number): number => plan >>> VALUE_BITS
-export const valueIn = (plan: number): number => plan & VALUE
 
 /** The plan of a key, and the policy that it comes from. */
 export interface Planned {
@@ -69,7 +44,7 @@ export type PlanLimits = readonly number[]
  */
 export class PolicyPlans<L> {
   readonly members: PlanMember<L>[] = []
-  /** By the value of a plan of several rules. 0 stands for the member's own limits. */
+  /** By the value of a plan of several rules. */
   readonly #lists = new Map<number, PlanLimits>()
   /** The limits of policies, for calls that hold them over an await. They do not depend on plans, which are forgotten. */
   readonly #ofPolicies = new WeakMap<Policy, PlanLimits>()
@@ -167,12 +142,12 @@ export class PolicyPlans<L> {
   #newPlanOf(found: StoredPolicy, text: string): number {
     const rules = checkPolicy(found.policy)
     const member = this.#memberOf(found, shapeOf(found.policy))
-    if (member < 0) {
+    if (member === undefined) {
       this.unfit++
       return DEFAULT_PLAN
     }
     if (this.#plans.size >= this.#mostPlans) this.#forget()
-    const plan = member * 2 ** VALUE_BITS + this.#valueOf(rules)
+    const plan = planFrom(member, this.#valueOf(rules))
     this.#plans.set(text, plan)
     return plan
   }
@@ -195,7 +170,7 @@ export class PolicyPlans<L> {
     const known = this.#listIndices.get(text)
     if (known !== undefined) return known
     const index = this.#nextList
-    this.#nextList = index === VALUE ? 1 : index + 1
+    this.#nextList = index === MOST_VALUE ? 1 : index + 1
     this.#lists.set(index, limits)
     this.#listIndices.set(text, index)
     return index
@@ -208,11 +183,11 @@ export class PolicyPlans<L> {
     this.onForget()
   }
 
-  /** The index of the member for a shape, or -1. */
-  #memberOf({ key, policy }: StoredPolicy, shape: PolicyShape): number {
+  /** The index of the member for a shape; undefined: it does not fit. */
+  #memberOf({ key, policy }: StoredPolicy, shape: PolicyShape): number | undefined {
     const known = this.#byShape.get(shape.text)
     if (known !== undefined) return known
-    if ((this.#failedUntil.get(shape.text) ?? 0) > performance.now()) return -1
+    if ((this.#failedUntil.get(shape.text) ?? 0) > performance.now()) return undefined
     try {
       const refusal = this.#refusalOf(shape, NOTHING)
       if (refusal !== undefined) throw tooLargeError(key, policy, refusal)
@@ -221,7 +196,7 @@ export class PolicyPlans<L> {
       if (this.#failedUntil.size > MOST_WINDOWS) this.#failedUntil.clear()
       this.#failedUntil.set(shape.text, performance.now() + RETRY_MS)
       this.#report(error instanceof MillraceError ? error : tooLargeError(key, policy, String(error)))
-      return -1
+      return undefined
     }
     this.#byShape.set(shape.text, this.members.length - 1)
     return this.members.length - 1

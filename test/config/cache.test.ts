@@ -4,7 +4,8 @@ import { memoryConfig } from 'millrace/config/memory'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import type { ConfigStore, StoredPolicy } from '#millrace/config/config-store.js'
-import { type CacheSettings, PolicyCache, UNKNOWN } from '#millrace/policies/cache.js'
+import { type CacheSettings, PolicyCache } from '#millrace/policies/cache.js'
+import { UNKNOWN } from '#millrace/policies/plan.js'
 import { down, FakeStore, stored, turn } from './fake-store.js'
 
 const SETTINGS: CacheSettings = { maxKeys: 100, ttlMs: 1_000, maxStaleMs: 5_000, deadlineMs: 50 }

@@ -2,7 +2,8 @@ import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import type { StoredPolicy } from '../../src/config/config-store.js'
 import { checkPolicy, type Policy } from '../../src/config/policy.js'
-import { DEFAULT_PLAN, memberIn, PolicyPlans, valueIn } from '../../src/policies/policy-plans.js'
+import { DEFAULT_PLAN, memberIn, valueIn } from '../../src/policies/plan.js'
+import { PolicyPlans } from '../../src/policies/policy-plans.js'
 import { policyShapeOf } from '../../src/policies/policy-shape.js'
 
 const test = suite('the plans of policies')
