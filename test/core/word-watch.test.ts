@@ -1,3 +1,4 @@
+// run: own
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { test } from 'uvu'

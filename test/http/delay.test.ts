@@ -1,4 +1,4 @@
-// run: also-full
+// run: also-full, own
 // The option `delay`: how long requests wait, how many, and what is refused all the same. And `ban`, whose window
 // and time are those of the key.
 import { createLimiter, type Limiter, manualClock } from 'millrace'

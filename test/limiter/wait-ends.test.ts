@@ -1,4 +1,4 @@
-// run: once
+// run: once, own
 import { getEventListeners } from 'node:events'
 import { getActiveResourcesInfo } from 'node:process'
 import { createLimiter, type Limiter } from 'millrace'

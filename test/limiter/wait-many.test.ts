@@ -1,4 +1,4 @@
-// run: once
+// run: once, own
 // How many pending calls each change wakes. Each woken call tries once, and each try counts in
 // `stats().denied`.
 import { getActiveResourcesInfo } from 'node:process'

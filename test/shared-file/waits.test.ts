@@ -1,3 +1,4 @@
+// run: own
 // Threads cannot wait on the memory of a file, so the count of updates is polled while calls of `wait` are
 // pending.
 import { getActiveResourcesInfo } from 'node:process'
