@@ -1,3 +1,4 @@
+import type { AsyncLimiter } from '../api/async-limiter.js'
 import type { LimiterRule, UsageOptions, WaitOptions } from '../api/call-options.js'
 import {
   checkOpen,
@@ -40,7 +41,9 @@ export interface Backend<K> {
 }
 
 /** The part of a limiter that decides nothing: its rules and keys, and the pending calls of `wait`. */
-export abstract class BaseLimiter<K, B extends Backend<K>> {
+export abstract class BaseLimiter<K, B extends Backend<K>>
+  implements Pick<AsyncLimiter, 'rule' | 'rules' | 'pack' | 'handle' | 'share' | 'wait'>
+{
   /** Private, so that a limiter in an object that is logged as JSON does not print its memory. */
   readonly #backend: B
 
