@@ -165,6 +165,14 @@ export abstract class AsyncFacade<K, B extends AsyncBackend<K>>
 
   abstract stats(): Promise<LimiterStats>
 
+  /**
+   * Waits for the pending requests, then ends what the limiter has opened: its workers, or its connections. Pending
+   * `wait` calls reject. The counts stay where they are. A second call does nothing.
+   * @example
+   * ```ts
+   * await limiter.close()
+   * ```
+   */
   close(): Promise<void> {
     this.backend.isOpen = false
     this.#closing ??= this.backend.close()

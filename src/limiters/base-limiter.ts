@@ -42,7 +42,7 @@ export interface Backend<K> {
 
 /** The part of a limiter that decides nothing: its rules and keys, and the pending calls of `wait`. */
 export abstract class BaseLimiter<K, B extends Backend<K>>
-  implements Pick<AsyncLimiter, 'rule' | 'rules' | 'pack' | 'handle' | 'share' | 'wait'>
+  implements Pick<AsyncLimiter, 'rule' | 'rules' | 'pack' | 'handle' | 'share' | 'wait' | 'close'>
 {
   /** Private, so that a limiter in an object that is logged as JSON does not print its memory. */
   readonly #backend: B

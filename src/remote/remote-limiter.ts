@@ -275,6 +275,15 @@ export class RemoteLimiter<O extends Opened = Opened> extends AsyncFacade<string
     return this.backend.decider.statistics
   }
 
+  /**
+   * Returns the counters of this limiter, of this process.
+   * @throws {MillraceError} (rejects) `ERR_MILLRACE_CLOSED`
+   * @example
+   * ```ts
+   * const { allowed, denied, outages } = await limiter.stats()
+   * if (outages > 0) console.warn('decided without the store', { allowed, denied, outages })
+   * ```
+   */
   async stats(): Promise<RedisStats> {
     const { decider, opened } = this.open
     return decider.statistics.present(opened.store.counters)
