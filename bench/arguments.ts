@@ -1,5 +1,12 @@
 import { Command, InvalidArgumentError, Option } from 'commander'
-import { CASES, type CaseName, CONFIG_CASES, HTTP_CASES, REDIS_CASES } from './cases/index.js'
+import {
+  CASES,
+  type CaseName,
+  CONFIG_CASES,
+  HTTP_CASES,
+  INSTRUCTIONS_CASES,
+  REDIS_CASES,
+} from './cases/index.js'
 
 interface CommonArguments {
   readonly quick: boolean
@@ -8,6 +15,10 @@ interface CommonArguments {
 
 export interface HttpArguments extends CommonArguments {
   readonly case: keyof typeof HTTP_CASES
+}
+
+export interface InstructionsArguments extends CommonArguments {
+  readonly cases: readonly (keyof typeof INSTRUCTIONS_CASES)[]
 }
 
 export interface RedisArguments extends CommonArguments {
@@ -80,6 +91,23 @@ export function parseRedisArguments(argv: readonly string[], write: Write = writ
     .addOption(caseOption(names))
     .parse(argv, { from: 'user' })
     .opts<{ case: RedisArguments['cases']; quick?: boolean; json?: boolean }>()
+  const { case: cases, quick = false, json = false } = options
+  return { cases: cases.length > 0 ? cases : names, quick, json }
+}
+
+/** Like {@link parseArguments}, for the command `bench:instructions`. */
+export function parseInstructionsArguments(
+  argv: readonly string[],
+  write: Write = writeError,
+): InstructionsArguments {
+  const names = namesOf(INSTRUCTIONS_CASES)
+  const options = commandNamed('npm run bench:instructions --', write)
+    .description(
+      'Counts the instructions and the cache misses of servers for a request, under cachegrind: a Map by hand, each peer, and Millrace.',
+    )
+    .addOption(caseOption(names))
+    .parse(argv, { from: 'user' })
+    .opts<{ case: InstructionsArguments['cases']; quick?: boolean; json?: boolean }>()
   const { case: cases, quick = false, json = false } = options
   return { cases: cases.length > 0 ? cases : names, quick, json }
 }

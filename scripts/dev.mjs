@@ -24,6 +24,11 @@ export const COMMANDS = {
     run: built('bench/config'),
   },
   'bench:http': { what: 'benchmarks of HTTP servers', needs: 'dev', run: built('bench/http') },
+  'bench:instructions': {
+    what: 'instructions of servers for a request, under valgrind',
+    needs: 'dev',
+    run: built('bench/instructions'),
+  },
   'bench:redis': { what: 'benchmarks of limiters on Redis', needs: 'dev', run: built('bench/redis') },
   checked: {
     what: 'all checks of the addon, and .ci/checked.json where they pass',

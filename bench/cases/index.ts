@@ -44,6 +44,12 @@ export const HTTP_CASES = {
   'in-situ': async () => (await import('../http/in-situ.js')).inSitu,
 } satisfies Record<string, () => Promise<Benchmark>>
 
+/** The cases of `npm run bench:instructions`. */
+export const INSTRUCTIONS_CASES = {
+  'instructions-steady': async () => (await import('../instructions/instructions.js')).steadyInstructions,
+  'instructions-first': async () => (await import('../instructions/instructions.js')).firstInstructions,
+} satisfies Record<string, () => Promise<Benchmark>>
+
 /** The cases of `npm run bench:redis`. */
 export const REDIS_CASES = {
   'redis-server-time': async () => (await import('../redis/server-time.js')).redisServerTime,
@@ -68,6 +74,7 @@ export const CONFIG_CASES = {
 export const ALL_CASES = {
   ...CASES,
   ...HTTP_CASES,
+  ...INSTRUCTIONS_CASES,
   ...REDIS_CASES,
   ...CONFIG_CASES,
 } satisfies Record<string, () => Promise<Benchmark>>

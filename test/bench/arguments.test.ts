@@ -5,9 +5,10 @@ import {
   parseArguments,
   parseConfigArguments,
   parseHttpArguments,
+  parseInstructionsArguments,
   parseRedisArguments,
 } from '../../bench/arguments.js'
-import { CASES, CONFIG_CASES, REDIS_CASES } from '../../bench/cases/index.js'
+import { CASES, CONFIG_CASES, INSTRUCTIONS_CASES, REDIS_CASES } from '../../bench/cases/index.js'
 
 /** The text written to stderr for invalid arguments. */
 function errorTextFor(...argv: string[]): string {
@@ -87,6 +88,11 @@ test('unknown options, extra arguments and missing values are errors', () => {
   assert.match(errorTextFor('--fast'), '--fast')
   assert.match(errorTextFor('check'), 'too many arguments')
   assert.match(errorTextFor('--case'), 'argument missing')
+})
+
+test('bench:instructions runs both cases, or those that are named', () => {
+  assert.equal(parseInstructionsArguments([]).cases, Object.keys(INSTRUCTIONS_CASES))
+  assert.equal(parseInstructionsArguments(['--case', 'instructions-first']).cases, ['instructions-first'])
 })
 
 test.run()
