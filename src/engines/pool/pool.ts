@@ -387,7 +387,6 @@ export class PoolEngine implements DecidingEngine {
   /** The worker with this server died. Nothing to do if a server of a later generation has begun since. */
   #handleLoss(client: RingClient, generation: number, error: unknown): void {
     if (generation !== client.generation) return
-    client.hasServer = false
     if (client === this.#growing) this.#growing = undefined
     client.publishFinished()
     const replied = this.#readReplies(client)

@@ -211,6 +211,7 @@ export class RingClient {
       keys = this.#rejectNext(error)
     }
     Atomics.store(words, STATE, stateOf(this.generation, ENDED))
+    this.hasServer = false // not before: a server that starts meanwhile would decide again what this one has decided
     return keys
   }
 
