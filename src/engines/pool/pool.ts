@@ -380,7 +380,7 @@ export class PoolEngine implements DecidingEngine {
    */
   #handleEnd(client: RingClient, generation: number): void {
     if (generation !== client.generation) return
-    client.hasServer = false
+    client.noteEnd()
     if (!client.isEmpty) this.#publish(client)
   }
 

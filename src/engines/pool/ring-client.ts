@@ -35,7 +35,7 @@ export class RingClient {
    */
   generation = 0
   /** Whether the server of `generation` was started, and has not ended. Unlike STATE, no damage can change it. */
-  hasServer = false
+  #hasServer = false
   /** How many servers in a row died without a reply. */
   failures = 0
   /** In how many more turns of the event loop the client polls for replies, before it waits for a wake-up. */
@@ -130,12 +130,12 @@ export class RingClient {
   /** True: no server runs, and the caller must start the server of the new `generation`. */
   claimStart(): boolean {
     const state = Atomics.load(this.#words, STATE)
-    if (kindOf(state) !== ENDED && this.hasServer) return false
+    if (kindOf(state) !== ENDED && this.#hasServer) return false
     const starting = stateOf(this.generation + 1, STARTING)
     const isClaimed = Atomics.compareExchange(this.#words, STATE, state, starting) === state
     if (isClaimed) {
       this.generation++
-      this.hasServer = true
+      this.#hasServer = true
     }
     return isClaimed
   }
@@ -211,8 +211,15 @@ export class RingClient {
       keys = this.#rejectNext(error)
     }
     Atomics.store(words, STATE, stateOf(this.generation, ENDED))
-    this.hasServer = false // not before: a server that starts meanwhile would decide again what this one has decided
+    // Last: reading the replies of the dead server may publish requests. A server that they start would begin at the
+    // cursors of before, and decide again what the dead one has decided.
+    this.#hasServer = false
     return keys
+  }
+
+  /** The server of `generation` has ended by itself. It has stored its cursors, and STATE after them. */
+  noteEnd(): void {
+    this.#hasServer = false
   }
 
   /** Rejects every request of the ring, as no server will run. Returns how many keys they are about. */

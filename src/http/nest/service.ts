@@ -134,7 +134,7 @@ export class RateLimitService implements OnModuleInit, OnApplicationShutdown {
   /** The request and response of a call; undefined if it is not limited. */
   #callOf(context: ExecutionContext): Call | undefined {
     const request: NestRequest = context.getArgByIndex(0)
-    // Nest calls a context 'http' unless it is told otherwise, also one of a transport that it does not know.
+    // Nest calls a context 'http' by default, also one of a transport that it does not know.
     if (context.getType() === 'http' && isHttp(request)) {
       const response: NestResponse = context.getArgByIndex(1)
       const identity = answeredBy(request.raw ?? request, response?.raw ?? response)

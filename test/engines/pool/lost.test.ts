@@ -2,6 +2,7 @@
 import { createLimiter, manualClock } from 'millrace'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import { RingClient } from '#millrace/engines/pool/ring-client.js'
 import { assertRejects, resolved, START_MS, until } from '../../limiter/support.js'
 import { sized } from '../../size.js'
 
@@ -27,6 +28,28 @@ test('a call during which the thread throws rejects with that error, and the poo
   const [single, batch] = [limiter.check('a'), limiter.checkMany(['a', 'b'], 1, { remaining: true })]
   assert.is((await resolved(single)).remaining, 3)
   assert.equal([...(await resolved(batch)).remaining!], [2, 4])
+  await resolved(limiter.close())
+})
+
+test('what is published while the replies of a dead thread are read starts no server: it would decide them again', async () => {
+  const clock = manualClock(START_MS)
+  const limiter = createLimiter({ limit: 5, window: '1m', maxKeys: 20, engine: 'pool', clock })
+  await resolved(limiter.check('a'))
+  const { publishFinished } = RingClient.prototype
+  const started: boolean[] = []
+  RingClient.prototype.publishFinished = function () {
+    publishFinished.call(this)
+    started.push(this.publish()) // as the backlog does
+  }
+  try {
+    clock.set(1e300)
+    await assertRejects(() => limiter.check('a'), 'ERR_MILLRACE_WORKER_LOST', 'engine')
+  } finally {
+    RingClient.prototype.publishFinished = publishFinished
+    clock.set(START_MS)
+  }
+  assert.equal(started, [false])
+  assert.is((await resolved(limiter.check('a'))).remaining, 3)
   await resolved(limiter.close())
 })
 
