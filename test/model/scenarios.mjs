@@ -1,5 +1,6 @@
 // The scenarios, and the mistakes: for each rule of the protocol a scenario that fails without it.
-import { conversionMistakes, conversions } from './conversion-scenarios.mjs'
+import { conversionMistakes } from './conversion-mistakes.mjs'
+import { conversions } from './conversion-scenarios.mjs'
 import { ringFor } from './range-sum.mjs'
 import { several } from './several-scenarios.mjs'
 
