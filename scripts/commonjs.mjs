@@ -18,6 +18,9 @@ import { foldConstants } from './fold-constants.mjs'
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const IMPORT = /^(?:import|export)\b[^'"]*\bfrom '([^']+)'/gm
 const META_URL = /\bimport\.meta\.url\b/g
+const OWN_REQUIRE =
+  /^import \{ createRequire \} from 'node:module';\n([\s\S]*?)^const require = createRequire\(import\.meta\.url\);\n/m
+const LAZY_LOAD = /\brequire\('(\.[^']+)'\)/g
 
 /** Writes dist/ of a package folder, which already has the declarations from tsc. */
 export function writeCommonJS(folder) {
@@ -28,6 +31,7 @@ export function writeCommonJS(folder) {
   const codes = new Map(files.map((file) => [file, readFileSync(join(from, file), 'utf8')]))
   const peers = peersOf(folder)
   for (const [file, code] of foldConstants(codes)) write(to, file, toCommonJS(code, file, peers))
+  for (const [file, code] of codes) if (OWN_REQUIRE.test(code)) write(from, file, withoutRequire(code))
   write(to, 'package.json', '{ "type": "commonjs" }\n')
   writeWrappers(to, 'index', './index.js', exportedNames(codes.get('index.js')), false)
   for (const [subpath, source] of Object.entries(ENTRIES)) {
@@ -50,6 +54,17 @@ function write(folder, file, text) {
 function peersOf(folder) {
   const { peerDependencies = {} } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'))
   return new Set(Object.keys(peerDependencies))
+}
+
+/** An ES module that loads at once what `lazily` would load at first use: bundlers find it, and remove what is unused. */
+function withoutRequire(code) {
+  const imports = []
+  const body = code.replace(OWN_REQUIRE, '$1').replace(LAZY_LOAD, (_, source) => {
+    const name = `lazy${imports.length + 1}`
+    imports.push(`import * as ${name} from '${source}';\n`)
+    return name
+  })
+  return imports.join('') + body
 }
 
 /** Whether a file imports a peer, or a file that does. */
@@ -84,7 +99,8 @@ function reexported(names, file) {
 }
 
 /** Converts an ES module emitted by tsc. @throws Error for syntax that src/ does not use */
-export function toCommonJS(code, file, peers = new Set()) {
+export function toCommonJS(source, file, peers = new Set()) {
+  const code = source.replace(OWN_REQUIRE, '$1')
   const edits = []
   const hoisted = [] // functions can be exported before the first statement runs
   const exported = []

@@ -3,9 +3,10 @@ import type { AsyncLimiterGroup } from '../api/async-limiter-group.js'
 import type { Limiter } from '../api/limiter.js'
 import type { LimiterGroup } from '../api/limiter-group.js'
 import { invalid } from '../core/errors.js'
+import { AsyncFacade } from '../limiters/async-facade.js'
 import { type GroupMember, InlineMember } from '../limiters/group-member.js'
 import { InlineLimiter } from '../limiters/inline-limiter.js'
-import { PoolLimiter } from '../limiters/pool-limiter.js'
+import type { PoolLimiter } from '../limiters/pool-limiter.js'
 import { AsyncGroup } from './async-group.js'
 import { InlineGroup } from './inline-group.js'
 import { isJoining, JOIN, type Joining } from './joining.js'
@@ -97,5 +98,5 @@ function checkOnce(names: Map<unknown, string>, name: string, limiter: unknown):
 }
 
 function isOwn(limiter: unknown): limiter is InlineLimiter<never> | PoolLimiter {
-  return limiter instanceof InlineLimiter || limiter instanceof PoolLimiter
+  return limiter instanceof InlineLimiter || (limiter instanceof AsyncFacade && 'toMember' in limiter)
 }

@@ -1,4 +1,6 @@
+import { createRequire } from 'node:module'
 import type { Clock } from '../core/clock.js'
+import { lazily } from '../core/lazily.js'
 import type { OwnDecision } from '../engines/engine.js'
 import type { PoolSettings } from '../engines/pool/pool.js'
 import type { RuleMemory } from '../memory/arenas.js'
@@ -6,9 +8,12 @@ import { unitIn } from '../memory/unit.js'
 import type { InlineLimiter } from './inline-limiter.js'
 import type { LimiterFile } from './memory-backend.js'
 import { OneRuleLimiter } from './one-rule-limiter.js'
-import { PoolLimiter } from './pool-limiter.js'
+import type { PoolLimiter } from './pool-limiter.js'
 import { RulesLimiter } from './rules-limiter.js'
 import { UnitLimiter } from './unit-limiter.js'
+
+const require = createRequire(import.meta.url)
+const poolLimiter = lazily(() => require('./pool-limiter.js') as typeof import('./pool-limiter.js'))
 
 /** A limiter that decides on the calling thread, by any rules. */
 export type AnyInlineLimiter = InlineLimiter<OwnDecision>
@@ -37,7 +42,10 @@ export function poolLimiterOn(
   settings: PoolSettings,
   file?: LimiterFile,
 ): PoolLimiter {
-  return orRelease(file, () => new PoolLimiter(memory, clock, settings, file))
+  return orRelease(file, () => {
+    const { PoolLimiter } = poolLimiter()
+    return new PoolLimiter(memory, clock, settings, file)
+  })
 }
 
 function orRelease<T>(file: LimiterFile | undefined, make: () => T): T {

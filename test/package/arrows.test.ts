@@ -194,6 +194,18 @@ test('imports of every form are found, and none in comments', () => {
   }
 })
 
+test('what is loaded at first use has the types of that file', () => {
+  const load = /\brequire\('(\.[^']+)'\)(?: as typeof import\('([^']+)'\))?/g
+  const loads = files.flatMap((file) =>
+    [...readText(`src/${file}`).matchAll(load)].map(([, path, types]) => ({ file, path, types })),
+  )
+  assert.ok(loads.length > 0)
+  assert.equal(
+    loads.filter(({ file, path, types }) => path !== types && file !== 'core/lazily.ts'),
+    [],
+  )
+})
+
 test('every imported file exists', () => {
   for (const { file, specifier } of imports) {
     const target = targetOf(file, specifier)
