@@ -8,9 +8,9 @@ import { OwnPlace } from './own-place.js'
 export class BackendLimiter extends RemoteLimiter {
   /** @internal */
   constructor(plan: BackendPlan) {
-    const { values, source, prefix, deadlineMs } = plan
+    const { values, source, prefix, deadlineMs, outages } = plan
     const names = new KeyNames(prefix, [''])
-    const place = new OwnPlace(values, source, deadlineMs, names.unused)
+    const place = new OwnPlace(values, source, deadlineMs, names.unused, outages)
     super('BackendLimiter', plan, (owner) => ({
       store: valuesStore({ ...plan, owner, place, names, valueError: 'ERR_MILLRACE_STORED_VALUE' }),
     }))

@@ -62,7 +62,7 @@ export function checkBackendOptions(options: BackendLimiterOptions | BackendRule
     )
   const rules = rulesOfValues(options, `'${source}'`)
   const skewMs = clockSkew === undefined && values.now !== undefined ? 0 : checkSkew(clockSkew)
-  return { values, source, skewMs, ...checkRemoteOptions(options, rules) }
+  return { values, source, skewMs, ...checkRemoteOptions(options, rules, source) }
 }
 
 function checkValues(values: unknown): void {

@@ -12,7 +12,7 @@ import {
 
 export type { DecisionSource } from '../core/decision-source.js'
 export { type ErrorCode, MillraceError } from '../core/errors.js'
-export type { OnOutage } from '../remote/remote-options.js'
+export type { OnOutage, OutageChange } from '../remote/outage-watch.js'
 export type { RedisStats as BackendStats } from '../remote/remote-statistics.js'
 export type { Values } from '../values/values.js'
 export type { BackendLimiter } from './backend-limiter.js'

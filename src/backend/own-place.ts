@@ -1,6 +1,7 @@
 import { invalid } from '../core/errors.js'
 import { Guard, type OpenCall } from '../remote/guard.js'
 import { Outage } from '../remote/outage.js'
+import type { OutageWatch } from '../remote/outage-watch.js'
 import type { Values } from '../values/values.js'
 import type { KeyOfCall, ValuesPlace } from '../values/values-runner.js'
 import { CheckedValues } from './checked-values.js'
@@ -12,9 +13,9 @@ export class OwnPlace implements ValuesPlace {
   readonly #unused: string
 
   /** @param unused a name that no key has */
-  constructor(values: Values, source: string, deadlineMs: number, unused: string) {
+  constructor(values: Values, source: string, deadlineMs: number, unused: string, outages: OutageWatch) {
     this.#values = new CheckedValues(values)
-    this.#guard = new Guard({ name: `'${source}'` }, deadlineMs)
+    this.#guard = new Guard({ name: `'${source}'` }, deadlineMs, outages)
     this.#unused = unused
   }
 

@@ -1,6 +1,7 @@
 import { closedError } from '../api/checks.js'
 import type { MillraceError } from '../core/errors.js'
 import { Guard, type OpenCall } from '../remote/guard.js'
+import type { OutageWatch } from '../remote/outage-watch.js'
 import type { ReplyOptions } from './client.js'
 import type { Connection } from './connection.js'
 
@@ -35,9 +36,9 @@ export class Channel {
   #wasReady = false
   #settleReady: (fault?: MillraceError) => void = () => {}
 
-  constructor(connection: Connection, deadlineMs: number) {
+  constructor(connection: Connection, deadlineMs: number, outages: OutageWatch) {
     this.connection = connection
-    this.#guard = new Guard({ name: 'Memcached', whyNot: () => connection.failure }, deadlineMs)
+    this.#guard = new Guard({ name: 'Memcached', whyNot: () => connection.failure }, deadlineMs, outages)
     this.#isReady = new Promise((resolve, reject) => {
       this.#settleReady = (fault) => (fault === undefined ? resolve() : reject(fault))
     })

@@ -16,8 +16,8 @@ export class MemcachedLimiter extends RemoteLimiter {
 }
 
 function openMemcached(owner: object, plan: MemcachedPlan): RemoteStore {
-  const { client, prefix, rules, skewMs, deadlineMs, testTime } = plan
-  const servers = new Servers(client, deadlineMs)
+  const { client, prefix, rules, skewMs, deadlineMs, testTime, outages } = plan
+  const servers = new Servers(client, deadlineMs, outages)
   if (skewMs === undefined) {
     const ruleNames = rules.map(({ rule }) => rule.name)
     const names = new CounterNames(prefix, ruleNames)

@@ -67,7 +67,7 @@ export function checkMemcachedOptions(
     throw invalid('clockSkew', clockSkew, 'no such option without strict: true')
   const rules = strict ? rulesOfValues(options, 'Memcached') : rulesOf(options)
   const skewMs = strict ? checkSkew(clockSkew) : undefined
-  return { client, skewMs, ...checkRemoteOptions(options, rules) }
+  return { client, skewMs, ...checkRemoteOptions(options, rules, 'memcached') }
 }
 
 function rulesOf(options: object): readonly RemoteRule[] {

@@ -11,7 +11,7 @@ import {
 } from './memcached-options.js'
 
 export type { DecisionSource } from '../core/decision-source.js'
-export type { OnOutage } from '../remote/remote-options.js'
+export type { OnOutage, OutageChange } from '../remote/outage-watch.js'
 export type { RedisStats as MemcachedStats } from '../remote/remote-statistics.js'
 export type { MemcacheClient, MemcacheNode } from './client.js'
 export type { MemcachedLimiter } from './memcached-limiter.js'

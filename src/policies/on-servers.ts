@@ -8,8 +8,8 @@ import { type PolicyShape, policyShapeOf } from './policy-shape.js'
 
 /** How a limiter on a server is made. */
 export interface RemoteMaker<Options> {
-  /** @throws MillraceError */
-  check(options: Options): void
+  /** Returns what all its limiters have together. @throws MillraceError */
+  check(options: Options): { readonly outages: unknown }
   make(options: Options): AsyncMember
 }
 
@@ -33,7 +33,7 @@ export function configuredRemote<Options>(
     const expected = `at most ${LONGEST_PREFIX} characters with config: windows of policies add ${TAG}`
     throw new MillraceError('ERR_MILLRACE_INVALID_OPTION', 'prefix', prefix, expected)
   }
-  const others = Object.fromEntries(
+  const others: Record<string, unknown> = Object.fromEntries(
     Object.entries(options).filter(
       ([name]) => !CONFIG_OPTIONS.includes(name) && !RULE_OPTIONS.includes(name),
     ),
@@ -55,6 +55,8 @@ export function configuredRemote<Options>(
     },
     make: (other: PolicyShape) => make(optionsFor(other)),
   }
-  const first = { limiter: make(optionsOf(settings.policy, prefix)), shape }
+  const own = optionsOf(settings.policy, prefix)
+  others.outages = check(own).outages
+  const first = { limiter: make({ ...own, outages: others.outages }), shape }
   return new AsyncConfiguredLimiter(new PolicyChoice(first, maker, settings))
 }

@@ -6,6 +6,7 @@ import { Deadlines } from '../remote/deadlines.js'
 import { messageOf } from '../remote/last-error.js'
 import { NotSent } from '../remote/not-sent.js'
 import { Outage } from '../remote/outage.js'
+import type { OutageWatch } from '../remote/outage-watch.js'
 import { type Arguments, type Attempt, Call, FIRST } from './call.js'
 import type { Command, Primary, RedisConnection } from './clients/connection.js'
 import type { ServerDemands } from './clients/server-check.js'
@@ -33,7 +34,8 @@ export class Channel {
   readonly #deadlines: Deadlines
   readonly #silence: Silence
   /** By node: while one primary of a Cluster is down, the others decide. */
-  readonly #breakers = new LRUCache<string, Breaker>({ max: MOST_NODES })
+  readonly #breakers = new LRUCache<string, Breaker>({ max: MOST_NODES, dispose: (gone) => gone.close() })
+  readonly #outages: OutageWatch
   /** Calls before the first connection, which wait for it until their deadline. */
   #early: Call[] = []
   /** Calls that are not settled. */
@@ -44,6 +46,7 @@ export class Channel {
 
   /**
    * @param script of all calls that have none of their own
+   * @param outages gets what becomes of the calls
    * @param probe shows whether the user has the rights that calls need: commands that change nothing that lasts
    */
   constructor(
@@ -51,10 +54,12 @@ export class Channel {
     script: Script,
     deadlineMs: number,
     demands: ServerDemands,
+    outages: OutageWatch,
     probe: readonly Command[] = [],
   ) {
     this.#connection = connection
     this.#script = script
+    this.#outages = outages
     this.#deadlines = new Deadlines(deadlineMs)
     this.#silence = new Silence(deadlineMs)
     const events = {
@@ -113,7 +118,7 @@ export class Channel {
   #breakerOf(node: string): Breaker {
     let breaker = this.#breakers.get(node)
     if (breaker === undefined) {
-      breaker = new Breaker()
+      breaker = new Breaker(this.#outages)
       this.#breakers.set(node, breaker)
     }
     return breaker
@@ -165,6 +170,7 @@ export class Channel {
     }
     this.handshake.close()
     this.#deadlines.expireAll()
+    for (const breaker of this.#breakers.values()) breaker.close()
     await this.#connection.close()
   }
 
@@ -184,6 +190,7 @@ export class Channel {
   #noteUsable(fault: MillraceError | undefined, nodes: readonly string[]): void {
     const breakers = nodes.map((node) => this.#breakerOf(node))
     const wasOpen = breakers.some(({ isOpen }) => isOpen)
+    this.#leaveOldNodes()
     for (const breaker of breakers) breaker.succeed()
     const early = this.#early.filter(({ isSettled }) => !isSettled)
     this.#early = []
@@ -191,6 +198,12 @@ export class Channel {
       if (fault === undefined) this.#send(call)
       else call.refuse(fault)
     if (wasOpen && fault === undefined) this.onRecovery()
+  }
+
+  /** Of a Cluster: no call goes to a node any more that has lost its slots to another one. */
+  #leaveOldNodes(): void {
+    const present = new Set(this.#connection.primaries().map(({ node }) => node))
+    for (const [node, breaker] of this.#breakers.entries()) if (!present.has(node)) breaker.close()
   }
 
   #send(call: Call, attempt: Attempt = FIRST): void {

@@ -28,7 +28,7 @@ export function storeOpener(
   plan: RedisPlan,
   names: KeyNames,
 ): (client: unknown, rules: readonly RemoteRule[]) => OpenedShard & { readonly channel: Channel } {
-  const { testTime, deadlineMs, ownConnection, otherKeysExpire, isReplicated, maxKeys } = plan
+  const { testTime, deadlineMs, ownConnection, otherKeysExpire, isReplicated, maxKeys, outages } = plan
   const time = () => testTime?.() ?? 0
   return (client, rules) => {
     const connect = () => connectLike(client, ownConnection)
@@ -40,6 +40,7 @@ export function storeOpener(
       scriptOf(own?.script ?? strictScript(rules, testTime !== undefined)),
       deadlineMs,
       { otherKeysExpire },
+      outages,
       rightsProbe(names.unused, own?.probe, plan.isOptimistic),
     )
     return { client, store: storeOf(), channel, isDown: () => channel.isInterrupted }
@@ -60,7 +61,7 @@ export function storeOpener(
       }
       const clear = (runner: ValuesRunner) =>
         channel.onPrimaries((send) => clearWatched(send, names.pattern, runner, rules, time()))
-      return new ValuesRunner(new WatchPlace(channel, open, deadlineMs, clear))
+      return new ValuesRunner(new WatchPlace(channel, open, deadlineMs, clear, outages))
     }
 
     function clearBy(script?: string): Promise<void> {

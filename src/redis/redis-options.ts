@@ -19,7 +19,7 @@ import { checkShards, type RedisShard, type ShardsPlan } from './shards/shards-o
 import { checkSplit, type Split, type SplitPlan } from './shards/split-option.js'
 import { checkStoredRules } from './stored-rules.js'
 
-export type { OnOutage } from '../remote/remote-options.js'
+export type { OnOutage, OutageChange } from '../remote/outage-watch.js'
 
 /** The options of {@link createRedisLimiter} beside the rules. */
 export interface RedisOptions extends RemoteOptions {
@@ -138,7 +138,7 @@ export function checkRedisOptions(options: RedisLimiterOptions | RedisRulesOptio
   const { client, ownConnection = true, otherKeysExpire = false, durability = 'primary' } = options
   const { optimistic = false, shards, previousShards, changeWithin, split } = options
   const rules = checkStoredRules(...rulesGiven(options))
-  const remote = checkRemoteOptions(options, rules)
+  const remote = checkRemoteOptions(options, rules, 'redis')
   checkFlag(ownConnection, 'ownConnection')
   checkFlag(otherKeysExpire, 'otherKeysExpire')
   if (durability !== 'primary' && durability !== 'replica')

@@ -15,7 +15,13 @@ export type { RedisStats, ShardStats } from '../remote/remote-statistics.js'
 export type { NodeRedisCluster } from './clients/node-redis-cluster.js'
 export type { NodeRedisSentinel } from './clients/node-redis-sentinel.js'
 export type { RedisLimiter } from './redis-limiter.js'
-export type { OnOutage, RedisLimiterOptions, RedisOptions, RedisRulesOptions } from './redis-options.js'
+export type {
+  OnOutage,
+  OutageChange,
+  RedisLimiterOptions,
+  RedisOptions,
+  RedisRulesOptions,
+} from './redis-options.js'
 export type { RedisShard, ShardClient } from './shards/shards-option.js'
 export type { Split } from './shards/split-option.js'
 

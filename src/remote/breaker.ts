@@ -1,3 +1,5 @@
+import type { OutageWatch } from './outage-watch.js'
+
 /** Failures in a row that open the breaker. */
 const MOST_FAILURES = 5
 const SHORTEST_MS = 100
@@ -15,6 +17,12 @@ export class Breaker {
   #openUntilMs: number | undefined
   #isProbing = false
   #cause: unknown
+  readonly #outages: OutageWatch | undefined
+
+  /** @param outages gets what becomes of the requests */
+  constructor(outages?: OutageWatch) {
+    this.#outages = outages
+  }
 
   /** Why the last of the requests failed, since the last success. */
   get cause(): unknown {
@@ -40,6 +48,12 @@ export class Breaker {
     this.#pauseMs = SHORTEST_MS
     this.#openUntilMs = undefined
     this.#isProbing = false
+    this.#outages?.answered(this)
+  }
+
+  /** No request follows. */
+  close(): void {
+    this.#outages?.forget(this)
   }
 
   /**
@@ -51,6 +65,7 @@ export class Breaker {
   fail(nowMs: number, isProbe: boolean, cause: unknown): boolean {
     this.#cause = cause
     this.#failures++
+    this.#outages?.failed(this, cause)
     if (this.isOpen ? !isProbe : this.#failures < MOST_FAILURES) return false
     this.#isProbing = false
     this.#openUntilMs = nowMs + (this.#pauseMs / 2) * (1 + Math.random())

@@ -3,9 +3,9 @@ import type { CallLimit } from '../engines/engine.js'
 import type { LocalShare } from './local-share.js'
 import { Outage } from './outage.js'
 import { byOutage } from './outage-policy.js'
+import type { OnOutage } from './outage-watch.js'
 import { RefusedKeys } from './refused-keys.js'
 import type { RemoteDecision } from './remote-decision.js'
-import type { OnOutage } from './remote-options.js'
 import type { RemoteRule } from './remote-rule.js'
 import { RedisStatistics } from './remote-statistics.js'
 import type { Asked, Asking, RemoteStore } from './remote-store.js'
@@ -20,7 +20,7 @@ export interface DeciderPlan {
 
 /** Decides by the store, by remembered refusals, and during an outage of the store as the option `onOutage` says. */
 export class Decider {
-  readonly statistics = new RedisStatistics()
+  readonly statistics: RedisStatistics
   readonly #owner: object
   readonly #plan: DeciderPlan
   readonly #store: RemoteStore
@@ -30,6 +30,7 @@ export class Decider {
   constructor(owner: object, plan: DeciderPlan, store: RemoteStore, local: LocalShare | undefined) {
     this.#owner = owner
     this.#plan = plan
+    this.statistics = new RedisStatistics(plan.onOutage)
     this.#store = store
     this.#local = local
     const isPlain = !plan.rules.some(({ rule }) => changesRefusals(rule))

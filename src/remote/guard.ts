@@ -2,6 +2,7 @@ import { MillraceError } from '../core/errors.js'
 import { Breaker } from './breaker.js'
 import { Deadlines, lateError, type Pending } from './deadlines.js'
 import { Outage } from './outage.js'
+import type { OutageWatch } from './outage-watch.js'
 
 /** A call that is under way. */
 export interface OpenCall {
@@ -81,14 +82,15 @@ class Call<T> implements Pending, OpenCall {
 export class Guard {
   readonly #deadlines: Deadlines
   readonly #server: Server
-  readonly #breaker = new Breaker()
+  readonly #breaker: Breaker
   #pending = 0
   #drained: () => void = () => {}
   /** Called when the server can be used again after an outage. */
   onRecovery: () => void = () => {}
 
-  constructor(server: Server, deadlineMs: number) {
+  constructor(server: Server, deadlineMs: number, outages: OutageWatch) {
     this.#server = server
+    this.#breaker = new Breaker(outages)
     this.#deadlines = new Deadlines(deadlineMs)
   }
 
@@ -127,6 +129,7 @@ export class Guard {
       })
     }
     this.#deadlines.expireAll()
+    this.#breaker.close()
   }
 
   #noteEnd(isProbe: boolean, error: unknown): void {

@@ -3,10 +3,8 @@ import { type Duration, parseDuration } from '../core/duration.js'
 import { invalid } from '../core/errors.js'
 import { RULE_OPTIONS } from '../core/rule-options.js'
 import { checkPrefix } from './key-names.js'
+import { type OnOutage, type OutageChange, OutageWatch } from './outage-watch.js'
 import type { RemoteRule } from './remote-rule.js'
-
-/** What a limiter does while its server does not answer. */
-export type OnOutage = 'closed' | 'open' | 'local'
 
 /** The options of a limiter whose counts are elsewhere: the same for all stores. */
 export interface RemoteOptions {
@@ -30,6 +28,16 @@ export interface RemoteOptions {
    */
   onOutage?: OnOutage
   /**
+   * Called when an outage begins, which is with the first call that has no answer, and when the store answers again:
+   * once each, in a microtask. What it throws is an uncaught error of the process. A process warning says the same
+   * (`MILLRACE_OUTAGE`, `MILLRACE_RECOVERED`), with this option or without it.
+   * @example
+   * ```ts
+   * onOutageChange: ({ state, cause, since }) => log.warn({ state, cause, since }, 'store of the limiter')
+   * ```
+   */
+  onOutageChange?: (change: OutageChange) => void
+  /**
    * For `'local'`: the number of processes that share the limit, at its highest. With more, the bound of an outage does
    * not hold. Each rule's limit must be as large. A cost above the share of this process is refused until the store
    * answers again.
@@ -49,12 +57,15 @@ export interface RemoteOptions {
   rememberRefusals?: boolean
   /** @internal A test's clock, in milliseconds from 1 on. */
   testTime?: () => number
+  /** @internal The limiters of a configuration store have one together. */
+  outages?: OutageWatch
 }
 
 const NAMES: readonly string[] = [
   'prefix',
   'deadline',
   'onOutage',
+  'onOutageChange',
   'nodes',
   'maxKeys',
   'rememberRefusals',
@@ -71,6 +82,7 @@ export interface RemoteSettings {
   readonly maxKeys: number
   readonly rememberRefusals: boolean
   readonly testTime: (() => number) | undefined
+  readonly outages: OutageWatch
 }
 
 const OUTAGES: readonly unknown[] = ['closed', 'open', 'local'] satisfies OnOutage[]
@@ -79,13 +91,17 @@ const LONGEST_DEADLINE_MS = 60_000
 /** @throws MillraceError for an option of another name than these, those of a rule, and `own` */
 export function checkRemoteNames(options: object, own: readonly string[]): void {
   checkObject(options)
-  const internal = 'testTime' in options ? ['testTime'] : []
+  const internal = ['testTime', 'outages'].filter((name) => name in options)
   checkOptions(options, [...own, ...NAMES, ...RULE_OPTIONS, ...internal])
 }
 
 /** @throws MillraceError naming the option, the value and what would be right */
-export function checkRemoteOptions(options: RemoteOptions, rules: readonly RemoteRule[]): RemoteSettings {
-  const { prefix, testTime } = options
+export function checkRemoteOptions(
+  options: RemoteOptions,
+  rules: readonly RemoteRule[],
+  store: string,
+): RemoteSettings {
+  const { prefix, testTime, onOutageChange } = options
   checkPrefix(prefix)
   const { deadline = 50, onOutage = 'closed', nodes, maxKeys = 100_000, rememberRefusals = false } = options
   const deadlineMs = parseDuration(deadline, 'deadline')
@@ -96,10 +112,18 @@ export function checkRemoteOptions(options: RemoteOptions, rules: readonly Remot
     throw invalid('nodes', nodes, 'an integer of 1 or more')
   if (!(Number.isInteger(maxKeys) && maxKeys >= 1))
     throw invalid('maxKeys', maxKeys, 'an integer of 1 or more')
+  checkListener(onOutageChange)
+  const { outages = new OutageWatch(onOutage, store, prefix, onOutageChange) } = options
   if (onOutage === 'local') checkShares(rules, nodes)
   if (typeof rememberRefusals !== 'boolean')
     throw invalid('rememberRefusals', rememberRefusals, 'true or false')
-  return { prefix, rules, deadlineMs, onOutage, nodes: nodes ?? 1, maxKeys, rememberRefusals, testTime }
+  const settings = { prefix, rules, deadlineMs, onOutage, nodes: nodes ?? 1, maxKeys, rememberRefusals }
+  return { ...settings, testTime, outages }
+}
+
+function checkListener(listener: unknown): void {
+  if (listener !== undefined && typeof listener !== 'function')
+    throw invalid('onOutageChange', listener, 'a function')
 }
 
 /** Every process needs at least one unit of each limit. */

@@ -2,6 +2,7 @@ import type { LimiterStats } from '../api/limiter.js'
 import { verdictOf } from '../core/verdict.js'
 import { messageOf } from './last-error.js'
 import type { Outage } from './outage.js'
+import type { OnOutage } from './outage-watch.js'
 import type { RemoteDecision } from './remote-decision.js'
 import type { StoreCounters } from './remote-store.js'
 
@@ -18,8 +19,14 @@ export interface ShardStats {
 
 /** The counters of one process's limiter on Redis. What only a table in memory has is 0. */
 export interface RedisStats extends LimiterStats {
-  /** Decisions that this process made by its share of the limit, because Redis did not answer. */
+  /** Decisions that this process made by its share of the limit, because Redis did not answer: `withoutStore.local`. */
   local: number
+  /**
+   * Decisions that were made without the store, by the policy that made them (`onOutage`). What `'closed'` has refused is
+   * not in `denied`, and what `'open'` has allowed is in `allowed`. Requests beyond this process's share are refused
+   * by `'closed'` with `onOutage: 'local'`, if the store might admit them.
+   */
+  withoutStore: Readonly<Record<OnOutage, number>>
   /** Calls that Redis did not answer in time, or that were not sent because it had not answered before. */
   outages: number
   /**
@@ -52,17 +59,25 @@ export class RedisStatistics {
   #allowed = 0
   #denied = 0
   #shadowDenied = 0
-  #local = 0
+  readonly #withoutStore = { open: 0, closed: 0, local: 0 }
   #outages = 0
   #lastFailure: string | undefined
+  /** The policy of decisions that nobody has counted. */
+  readonly #byOutage: 'open' | 'closed'
+
+  constructor(onOutage: OnOutage) {
+    this.#byOutage = onOutage === 'open' ? 'open' : 'closed'
+  }
 
   count(decision: RemoteDecision): void {
-    if (!decision.allowed) this.#denied++
+    const policy =
+      decision.source === 'local' ? 'local' : decision.source === 'outage' ? this.#byOutage : undefined
+    if (policy !== undefined) this.#withoutStore[policy]++
+    if (!decision.allowed) this.#denied += policy === 'closed' ? 0 : 1
     else {
       this.#allowed++
       if (!verdictOf(decision).allowed) this.#shadowDenied++
     }
-    if (decision.source === 'local') this.#local++
   }
 
   noteOutage({ cause }: Outage): void {
@@ -84,7 +99,8 @@ export class RedisStatistics {
       lostWays: 0,
       bytes: 0,
       native: 'none',
-      local: this.#local,
+      local: this.#withoutStore.local,
+      withoutStore: { ...this.#withoutStore },
       outages: this.#outages,
       restored,
       retries,
