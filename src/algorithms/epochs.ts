@@ -1,12 +1,20 @@
 import type { Shape } from '../memory/layout.js'
 
 const MAX_SLOTS = 1024
+/** V8 keeps arrays of up to 64 bytes on its heap: most limiters of a process may never have more keys than this. */
+const FEWEST_SLOTS = 16
+/** Slots become this many times as many. */
+const GROWTH = 4
 /** An era ends after this many counted epochs in one slot. */
 const EPOCHS_PER_ERA = 32
+/** An era of fewer slots than there may be ends earlier, as more slots tell more ways apart. */
+const EPOCHS_PER_EARLY_ERA = 4
 /**
  * A decision trusts its cell's admission word up to this many counted epochs since the decision's era began.
  */
 const MAX_NEW_EPOCHS = 64
+
+const NO_COUNTS = new Uint32Array(1)
 
 /**
  * Counts the epochs that this thread gives cells by operations other than decisions: refunds, penalties,
@@ -14,9 +22,10 @@ const MAX_NEW_EPOCHS = 64
  * although it has changed. So a decision whose figures are read later must know how many epochs its cell has
  * had since.
  *
- * Ways share at most 1,024 slots, one count each. The thread's time is divided into *eras*. The counts at the
- * beginning of an era give an upper bound of the new epochs of a way since then. A decision keeps only a
- * reference to these counts.
+ * Ways share slots, one count each: 16 at first, and after each of the first eras four times as many, up to 1,024.
+ * The thread's time is divided into *eras*. The counts at the beginning of an era give an upper bound of the new
+ * epochs of a way since then. A decision keeps only a reference to these counts. A slot that is divided hands its
+ * count to each of its parts, so the bound holds across a growth, too.
  *
  * Decisions give new epochs too, by sums, but the addon makes most of them, so they are not counted. A
  * decision sums a cell whose note does not match: once for each counted epoch, and once in each tick. With
@@ -28,15 +37,13 @@ const MAX_NEW_EPOCHS = 64
  */
 export class Epochs {
   readonly #shape: Shape
-  readonly #counts: Uint32Array
-  #begun: Uint32Array
+  #counts = new Uint32Array(FEWEST_SLOTS)
+  #begun = NO_COUNTS
   /** Called at the beginning of each era except the first. */
   onEra: () => void = () => {}
 
   constructor(shape: Shape) {
     this.#shape = shape
-    this.#counts = new Uint32Array(Math.min(shape.ways, MAX_SLOTS))
-    this.#begun = this.#counts.slice()
   }
 
   /** The counts at the beginning of this era. */
@@ -46,20 +53,29 @@ export class Epochs {
 
   /** @see Cells.epochs */
   count(base: number): void {
-    const { waysAt, wayWords } = this.#shape
-    const slot = ((base - waysAt) / wayWords) % this.#counts.length
-    this.#counts[slot]!++
-    if (this.#since(this.#begun, slot) < EPOCHS_PER_ERA) return
+    const { ways, waysAt, wayWords } = this.#shape
+    const way = (base - waysAt) / wayWords
+    const counts = this.#counts
+    counts[way % counts.length]!++
+    const most = Math.min(ways, MAX_SLOTS)
+    const isEarly = counts.length < most
+    if (this.#since(this.#begun, way) < (isEarly ? EPOCHS_PER_EARLY_ERA : EPOCHS_PER_ERA)) return
+    if (isEarly) this.#counts = divided(counts, Math.min(most, GROWTH * counts.length))
     this.#begun = this.#counts.slice()
     this.onEra()
   }
 
   /** Whether an unchanged admission word still proves that the way has not changed since that era began. */
   isWithinEpochs(begun: Uint32Array, way: number): boolean {
-    return this.#since(begun, way % this.#counts.length) <= MAX_NEW_EPOCHS
+    return this.#since(begun, way) <= MAX_NEW_EPOCHS
   }
 
-  #since(begun: Uint32Array, slot: number): number {
-    return (this.#counts[slot]! - begun[slot]!) >>> 0
+  /** At least the counted epochs of the way since then. */
+  #since(begun: Uint32Array, way: number): number {
+    return (this.#counts[way % this.#counts.length]! - begun[way % begun.length]!) >>> 0
   }
 }
+
+/** The counts with more slots: a multiple of as many as before, or one for each way. */
+const divided = (counts: Uint32Array, slots: number): Uint32Array<ArrayBuffer> =>
+  new Uint32Array(slots).map((_, slot) => counts[slot % counts.length]!)

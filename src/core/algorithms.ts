@@ -108,8 +108,20 @@ export interface AlgorithmRow {
   readonly server?: OnServer
 }
 
-const plain = ({ limit, windowMs }: Chosen) =>
-  ({ limit, windowMs, edge: 'strict', align: 'none', units: 0, offsetMs: 0 }) as const
+/** How a rule counts, where it does not count as most do. */
+const counted = (
+  { limit, windowMs }: Chosen,
+  own: Pick<Counting, 'buckets'> & Partial<Pick<Counting, 'limit' | 'edge' | 'align' | 'units' | 'rate'>>,
+): Counting => ({
+  limit: own.limit ?? limit,
+  windowMs,
+  buckets: own.buckets,
+  edge: own.edge ?? 'strict',
+  align: own.align ?? 'none',
+  units: own.units ?? 0,
+  offsetMs: 0,
+  rate: own.rate,
+})
 
 const SLIDING_WINDOW: AlgorithmRow = {
   number: 0,
@@ -122,7 +134,7 @@ const SLIDING_WINDOW: AlgorithmRow = {
   counting: (chosen) => {
     const { edge = 'strict', granularity, windowMs, path } = chosen
     checkChoice(edge, EDGES, `${path}edge`)
-    return { ...plain(chosen), edge, buckets: checkGranularity(granularity, windowMs, `${path}granularity`) }
+    return counted(chosen, { edge, buckets: checkGranularity(granularity, windowMs, `${path}granularity`) })
   },
   inWindow: (windowMs, { buckets }, granularity) => ({
     windowMs,
@@ -155,7 +167,7 @@ const TOKEN_BUCKET: AlgorithmRow = {
     const rate = burst === limit ? undefined : { limit, burst }
     const option = `${path}${rate === undefined ? 'limit' : 'burst'}`
     const time = tokenTime(burst, fillingMs(windowMs, rate), option)
-    return { ...plain(chosen), ...time, limit: burst, ...(rate !== undefined && { rate }) }
+    return { ...counted(chosen, { ...time, limit: burst, rate }), windowMs: time.windowMs }
   },
   inWindow: (windowMs, { limit }) => tokenTime(limit, windowMs, 'window'),
   server: {
@@ -179,7 +191,7 @@ export const ALGORITHM_ROWS: Readonly<Record<AlgorithmName, AlgorithmRow>> = {
     isDated: true,
     counting: (chosen) => {
       checkMostInLog(chosen.limit, chosen.maxLimit, chosen.path)
-      return { ...plain(chosen), buckets: logTicksOf(chosen.windowMs), units: chosen.maxLimit }
+      return counted(chosen, { buckets: logTicksOf(chosen.windowMs), units: chosen.maxLimit })
     },
     inWindow: (windowMs, { units }) => ({ windowMs, buckets: logTicksOf(windowMs), units }),
     server: {
@@ -193,7 +205,7 @@ export const ALGORITHM_ROWS: Readonly<Record<AlgorithmName, AlgorithmRow>> = {
     ...SLIDING_WINDOW,
     number: 1,
     options: [],
-    counting: (chosen) => ({ ...plain(chosen), edge: 'smooth', buckets: 1 }),
+    counting: (chosen) => counted(chosen, { edge: 'smooth', buckets: 1 }),
     inWindow: (windowMs, { buckets }) => ({ windowMs, buckets, units: 0 }),
     server: {
       parts: ({ buckets }) => buckets,
@@ -216,7 +228,7 @@ export const ALGORITHM_ROWS: Readonly<Record<AlgorithmName, AlgorithmRow>> = {
         const expected = `at most ${MOST_IN_FIXED_WINDOW} with algorithm: 'fixed-window'; with unit it may be more`
         throw invalidRule(`${path}limit`, limit, expected)
       }
-      return { ...plain(chosen), align, buckets: granulesOf(align, windowMs) }
+      return counted(chosen, { align, buckets: granulesOf(align, windowMs) })
     },
     inWindow: (windowMs, { align }) => ({ windowMs, buckets: granulesOf(align, windowMs), units: 0 }),
     server: {

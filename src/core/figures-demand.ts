@@ -12,19 +12,31 @@ const MOST = 64
 export class FiguresDemand {
   /** The number of decisions by TypeScript that are to compute their figures at once. */
   left = 0
-  /** The number of decisions by the addon that are to compute their figures at once: word 0. The addon counts it down. */
-  byAddon: Int32Array = new Int32Array(1)
+  /** Has at `#at` the number of decisions by the addon that are to do so. The addon counts it down. */
+  #words: Int32Array | undefined
+  #at = 0
+
+  /** The number of decisions by the addon that are to compute their figures at once. 0 without it. */
+  get byAddon(): number {
+    return this.#words === undefined ? 0 : this.#words[this.#at]!
+  }
+
+  set byAddon(decisions: number) {
+    if (this.#words !== undefined) this.#words[this.#at] = decisions
+  }
 
   /** Goes on with a word of memory that the addon sees. */
-  countIn(word: Int32Array): void {
-    word[0] = this.byAddon[0]!
-    this.byAddon = word
+  countIn(words: Int32Array, at: number): void {
+    const before = this.byAddon
+    this.#words = words
+    this.#at = at
+    this.byAddon = before
   }
 
   /** A figure was read. */
   renew(): void {
-    const word = this.byAddon
+    const words = this.#words
     if (this.left <= MOST - PER_READ) this.left += PER_READ
-    if (word[0]! <= MOST - PER_READ) word[0]! += PER_READ
+    if (words !== undefined && words[this.#at]! <= MOST - PER_READ) words[this.#at]! += PER_READ
   }
 }

@@ -34,15 +34,15 @@ export class MemoryBackend implements Backend<Fingerprint> {
   isOpen = true
   /** Whether the memory is unmapped. */
   isReleased = false
-  readonly names: RuleNames
   readonly keys: KeyReader
   readonly memory: RuleMemory
   readonly clock: Clock
   /** One for each rule. */
   readonly engines: readonly RuleEngine[]
-  readonly waiters: WaitQueues
-  /** Watches the word that `update` and `clearAll` change. */
-  readonly #updates: WordWatch
+  // What most limiters never use is made at its first use.
+  #names: RuleNames | undefined
+  #updates: WordWatch | undefined
+  #waiters: WaitQueues | undefined
   readonly #file: LimiterFile | undefined
 
   constructor(
@@ -55,14 +55,27 @@ export class MemoryBackend implements Backend<Fingerprint> {
   ) {
     const [first] = memory.arenas
     this.kind = kind
-    this.names = ruleNamesOf(memory)
     this.keys = new KeyReader(owner, first)
     this.memory = memory
     this.engines = engines
-    this.#updates = new WordWatch(first.words, HEADER.UPDATES)
-    this.waiters = new WaitQueues(clock, this.#updates)
     this.clock = clock
     this.#file = file
+  }
+
+  get names(): RuleNames {
+    this.#names ??= ruleNamesOf(this.memory)
+    return this.#names
+  }
+
+  /** Watches the word that `update` and `clearAll` change. */
+  get updates(): WordWatch {
+    this.#updates ??= new WordWatch(this.memory.arenas[0].words, HEADER.UPDATES)
+    return this.#updates
+  }
+
+  get waiters(): WaitQueues {
+    this.#waiters ??= new WaitQueues(this.clock, this.updates)
+    return this.#waiters
   }
 
   get rules(): readonly LimiterRule[] {
@@ -94,12 +107,12 @@ export class MemoryBackend implements Backend<Fingerprint> {
     checkOpen(this) // once more: a getter or a clock may have closed the limiter
     if (own.window === undefined) changeLimitOf(memory.arenas, index, own.limit!)
     else changeWindowOf(memory.arenas, index, own.window, own.limit, nowMs)
-    this.#updates.check()
+    this.updates.check()
   }
 
   /** Wakes all pending calls of `wait`: the counts of all keys have changed. */
   changedAll(): void {
-    this.#updates.check()
+    this.updates.check()
   }
 
   /** Unmaps the file, if there is one. */

@@ -49,7 +49,19 @@ export function createArena(
   const buffer = allocate(shape.words, maxKeys)
   const words = new Int32Array(buffer, 0, shape.words)
   writeHeader(words, shape, rule, onFull, originMs)
-  return { buffer, words, shape, originMs, ...chosenOf(rule), onFull, flags: rule.flags }
+  return arenaOf(buffer, words, shape, rule, originMs, onFull)
+}
+
+/** The arena of a rule by its first record. */
+export function arenaOf(
+  buffer: SharedArrayBuffer,
+  words: Int32Array,
+  shape: Shape,
+  { algorithm, edge, align, rate, flags }: Rule,
+  originMs: number,
+  onFull: OnFull,
+): Arena {
+  return { buffer, words, shape, originMs, algorithm, edge, align, rate, onFull, flags }
 }
 
 /** @throws MillraceError `ERR_MILLRACE_ARENA_TOO_LARGE` if it has more than {@link MAX_WORDS} words */
@@ -69,7 +81,7 @@ export function writeHeader(
   rule: Rule,
   onFull: OnFull,
   originMs: number,
-  seeds?: readonly [number, number],
+  seeds = drawSeeds(),
 ): void {
   write(words, HEADER.VERSION, LAYOUT_VERSION)
   write(words, HEADER.BUCKETS, shape.buckets)
@@ -80,10 +92,27 @@ export function writeHeader(
   writeRecord(words, 0, rule, 0, 0)
   write(words, HEADER.CURRENT, currentWord(0, rule.limit))
   write(words, HEADER.FLAGS, rule.flags)
-  if (seeds === undefined) randomFillSync(words.subarray(HEADER.SEED_0, HEADER.SEED_1 + 1))
-  else for (const [i, seed] of seeds.entries()) write(words, HEADER.SEED_0 + i, seed)
+  write(words, HEADER.SEED_0, seeds[0])
+  write(words, HEADER.SEED_1, seeds[1])
   headerDoubles(words)[HEADER.ORIGIN_MS / 2] = originMs
   store(words, HEADER.MAGIC, MAGIC) // last: a thread that reads MAGIC can read the rest
+}
+
+/** The seeds of an arena's hash. */
+export type Seeds = readonly [number, number]
+
+/** Random words for several arenas: one at a time, they take as long as the rest of a header. */
+const drawn = new Int32Array(64)
+let left = 0
+
+/** Draws seeds at random. */
+export function drawSeeds(): Seeds {
+  if (left === 0) {
+    randomFillSync(drawn)
+    left = drawn.length
+  }
+  left -= 2
+  return [drawn[left]!, drawn[left + 1]!]
 }
 
 /**
@@ -143,7 +172,7 @@ export function arenaIn(
     throw invalid(`${4 * (from + shape.words)} bytes for its shape`, `${buffer.byteLength} bytes`)
   }
   const words = new Int32Array(buffer, 4 * from, shape.words)
-  const arena = { buffer, words, shape, originMs, ...chosenOf(first), onFull, flags }
+  const arena = { ...chosenOf(first), buffer, words, shape, originMs, onFull, flags }
   const present = arenaBy(arena, recordIn(current))
   if (present === undefined) throw invalid('an arena of Millrace with valid records')
   return present

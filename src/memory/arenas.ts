@@ -8,15 +8,23 @@
 import type { CountedWindow } from '../core/algorithms.js'
 import type { MillraceError } from '../core/errors.js'
 import { MOST_RULES, type Rules } from '../core/rule.js'
-import { allocate, arenaIn, checkBuffer, shapeOf, shareError, writeHeader } from './arena.js'
+import {
+  allocate,
+  arenaIn,
+  arenaOf,
+  checkBuffer,
+  drawSeeds,
+  type Seeds,
+  shapeOf,
+  shareError,
+  writeHeader,
+} from './arena.js'
 import { HEADER, type OnFull, type Shape } from './layout.js'
 import { announceChange, changeLimit } from './limit.js'
-import { type Arena, changeRecord, chosenOf } from './records.js'
+import { type Arena, changeRecord } from './records.js'
 import { hasValidUnit, writeUnit } from './unit.js'
 import { read, type Words, write } from './words.js'
 
-/** The seeds of an arena's hash. */
-export type Seeds = readonly [number, number]
 export const seedsOf = ({ words }: Arena): Seeds => [read(words, HEADER.SEED_0), read(words, HEADER.SEED_1)]
 
 /** The arenas of a limiter's rules, in the order of the rules. */
@@ -58,7 +66,7 @@ export function createArenas(rules: Rules, maxKeys: number, onFull: OnFull, orig
   const arenas = rules.map((rule, i): Arena => {
     const shape = shapes[i]!
     const own = new Int32Array(buffer, 4 * starts[i]!, shape.words)
-    return { buffer, words: own, shape, originMs, ...chosenOf(rule), onFull, flags: rule.flags }
+    return arenaOf(buffer, own, shape, rule, originMs, onFull)
   })
   writeHeaders(
     arenas.map((arena) => arena.words),
@@ -88,7 +96,7 @@ export function placeArenas(
     write(words, HEADER.FOLLOWING, rules.length - 1 - i)
     writeUnit(words, rule.unit)
     writeHeader(words, shape, rule, onFull, originMs, seedsOf(like))
-    return { buffer, words, shape, originMs, ...chosenOf(rule), onFull, flags: rule.flags }
+    return arenaOf(buffer, words, shape, rule, originMs, onFull)
   })
   return arenas as [Arena, ...Arena[]]
 }
@@ -107,15 +115,13 @@ export function writeHeaders(
   rules: Rules,
   onFull: OnFull,
   originMs: number,
-  ownSeeds?: Seeds,
+  seeds: Seeds = drawSeeds(),
 ): void {
-  const first = headers[0]!
   for (const [i, rule] of rules.entries()) {
     const header = headers[i]!
-    writeHeader(header, shapes[i]!, rule, onFull, originMs, ownSeeds)
+    writeHeader(header, shapes[i]!, rule, onFull, originMs, seeds)
     write(header, HEADER.FOLLOWING, rules.length - 1 - i)
     writeUnit(header, rule.unit)
-    for (const seed of [HEADER.SEED_0, HEADER.SEED_1]) write(header, seed, read(first, seed))
   }
 }
 

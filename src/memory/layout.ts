@@ -359,15 +359,37 @@ export function shapeFor(
   sums: Sums = 'linear',
   { algorithm, units, offsetMs }: CellRule = SLIDING,
 ): Shape {
-  const { words: cellWords, extraWords, ...sizes } = ALGORITHM_ROWS[algorithm].cell(buckets, units, sums)
+  const cell = ALGORITHM_ROWS[algorithm].cell(buckets, units, sums)
+  const { extraWords } = cell
   const ways = sets * WAYS_PER_SET
-  const wayWords = BUCKETS + cellWords
+  const wayWords = BUCKETS + cell.words
   const waysAt = NAMES_AT + ways
   const extraAt = waysAt + ways * wayWords
   const pastAt = extraAt + ways * extraWords
-  const words = pastAt + ways * PAST_WORDS
-  const time = { windowMs, buckets, record: 0, shift: 0, offsetMs, units, cellBuckets: buckets }
-  return { ...time, ...sizes, sums, sets, ways, wayWords, waysAt, extraAt, extraWords, pastAt, words }
+  return {
+    windowMs,
+    buckets,
+    record: 0,
+    shift: 0,
+    offsetMs,
+    units,
+    cellBuckets: buckets,
+    leastBuckets: cell.leastBuckets,
+    mostBuckets: cell.mostBuckets,
+    sums,
+    ring: cell.ring,
+    blocks: cell.blocks,
+    upper: cell.upper,
+    modulus: cell.modulus,
+    sets,
+    ways,
+    wayWords,
+    waysAt,
+    extraAt,
+    extraWords,
+    pastAt,
+    words: pastAt + ways * PAST_WORDS,
+  }
 }
 
 /** Every key has two sets to choose from. */

@@ -113,8 +113,12 @@ export function readRecord(words: Words, record: number): RecordedRule | undefin
 type Recorded = Pick<CountedRule, (typeof RECORDED)[number]['name']>
 
 /** What an arena keeps of a rule beside its shape. */
-export const chosenOf = (rule: Chosen): Chosen =>
-  Object.assign({ rate: rule.rate }, ...RECORDED.map(({ name }) => ({ [name]: rule[name] })))
+export const chosenOf = ({ algorithm, edge, align, rate }: Chosen): Chosen => ({
+  algorithm,
+  edge,
+  align,
+  rate,
+})
 type Chosen = Recorded & Pick<CountedRule, 'rate'>
 
 /** Whether a rule's window is or was that of any record. */

@@ -35,6 +35,21 @@ export interface Entries {
   readonly remaining: Int32Array | undefined
 }
 
+/** The arrays that small batches are copied to and from: those of all limiters of this thread. */
+let copy: (Entries & { readonly costs: Float64Array; readonly remaining: Int32Array }) | undefined
+
+function copies(): NonNullable<typeof copy> {
+  copy ??= {
+    fingerprints: new Int32Array(2 * MOST_COPIED),
+    costs: new Float64Array(MOST_COPIED),
+    allowed: new Uint8Array(MOST_COPIED),
+    at: new Float64Array(MOST_COPIED),
+    seen: new Int32Array(SEEN_WORDS * MOST_COPIED),
+    remaining: new Int32Array(MOST_COPIED),
+  }
+  return copy
+}
+
 /** Decides many keys of one arena in the addon. */
 export class NativeBatches {
   /**
@@ -47,14 +62,6 @@ export class NativeBatches {
   readonly #addon: Addon
   readonly #words: Int32Array
   readonly #params: NativeParams
-  readonly #copy = {
-    fingerprints: new Int32Array(2 * MOST_COPIED),
-    costs: new Float64Array(MOST_COPIED),
-    allowed: new Uint8Array(MOST_COPIED),
-    at: new Float64Array(MOST_COPIED),
-    seen: new Int32Array(SEEN_WORDS * MOST_COPIED),
-    remaining: new Int32Array(MOST_COPIED),
-  }
 
   /** Returns undefined if there is no addon. */
   static for(chosen: ChosenAddon, arena: Arena, clock: Clock): NativeBatches | undefined {
@@ -91,7 +98,7 @@ export class NativeBatches {
     params[PARAM.FROM] = 0
     params[PARAM.TO] = to - from
     const stopped = from + this.#decide(this.#copied(entries, from, to))
-    const { allowed, at, seen, remaining } = this.#copy
+    const { allowed, at, seen, remaining } = copies()
     for (let i = from; i < stopped; i++) {
       entries.allowed[i] = allowed[i - from]!
       if (allowed[i - from] === 0) {
@@ -109,7 +116,7 @@ export class NativeBatches {
   }
 
   #copied({ fingerprints, costs, remaining }: Entries, from: number, to: number): Entries {
-    const copy = this.#copy
+    const copy = copies()
     for (let i = 2 * from; i < 2 * to; i++) copy.fingerprints[i - 2 * from] = fingerprints[i]!
     if (typeof costs === 'number') return { ...copy, costs, remaining: remaining && copy.remaining }
     for (let i = from; i < to; i++) copy.costs[i - from] = costs[i]!

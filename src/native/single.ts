@@ -17,11 +17,12 @@ import { CALL, CALL_WORDS, OPERATION, paramsFor, STATUS } from './native-params.
  * file could be transferred away (`native/single_glue.cc`).
  */
 export class NativeSingle {
-  readonly #run: () => void
+  #run: () => void
   readonly #reading: Reading
   readonly #readsClock: boolean
   readonly #words: Int32Array
   readonly #doubles: Float64Array
+  #isUsed = false
 
   /**
    * Returns undefined if there is no addon, or if the arena is in a file. With `call`, it uses
@@ -39,15 +40,29 @@ export class NativeSingle {
   }
 
   constructor(addon: Addon, arena: Arena, reading: Reading, demand: FiguresDemand, call?: Int32Array) {
-    this.#words = call ?? new Int32Array(new SharedArrayBuffer(4 * CALL_WORDS))
+    this.#words = call ?? nextCall()
     this.#doubles = doublesOf(this.#words)
     this.#reading = reading
     this.#readsClock = call === undefined && readsDefaultClock(addon, reading.clock)
     this.#words[CALL.READS_CLOCK] = this.#readsClock ? 1 : 0
     // TypeScript decides again what the addon refuses by a rule that charges or allows refusals.
     this.#words[CALL.LEAVES_REFUSALS] = changesRefusals(arena) ? 1 : 0
-    demand.countIn(this.#words.subarray(CALL.DEMAND, CALL.DEMAND + 1))
+    demand.countIn(this.#words, CALL.DEMAND)
+    this.#run = () => this.#prepare(addon, arena)
+  }
+
+  /**
+   * In place of the function of the addon: leaves the first decision to TypeScript, and makes the function before the
+   * next operation. That takes as long as all else of a limiter of one rule. The first key is new, and a limiter that is used once
+   * needs no function.
+   */
+  #prepare(addon: Addon, arena: Arena): void {
+    if (!this.#isUsed && this.#words[CALL.OPERATION] === OPERATION.CHECK) {
+      this.#isUsed = true
+      return
+    }
     this.#run = addon.single(arena.words, paramsFor(arena), this.#words)
+    this.#run()
   }
 
   /**
@@ -189,6 +204,19 @@ export class NativeSingle {
     this.#reading.take()
     this.#doubles[CALL.NOW_MS] = this.#reading.nowMs
   }
+}
+
+const CALLS_PER_CHUNK = 64
+let chunk: SharedArrayBuffer | undefined
+let usedCalls = 0
+
+/** The memory of one call, in memory for the calls of several limiters of this thread. */
+function nextCall(): Int32Array {
+  if (chunk === undefined || usedCalls === CALLS_PER_CHUNK) {
+    chunk = new SharedArrayBuffer(4 * CALL_WORDS * CALLS_PER_CHUNK)
+    usedCalls = 0
+  }
+  return new Int32Array(chunk, 4 * CALL_WORDS * usedCalls++, CALL_WORDS)
 }
 
 /** The doubles of a call. */

@@ -29,7 +29,7 @@ const partsOf = (decision: Decision): InlineDecision[] =>
 function demand(parts: readonly InlineDecision[], decisions: number): void {
   for (const { era } of parts) {
     era.demand.left = decisions
-    era.demand.byAddon[0] = decisions
+    era.demand.byAddon = decisions
   }
 }
 

@@ -99,7 +99,7 @@ export const STEP_BITS = 18
 /** @see Algorithm */
 export class SlidingWindow extends SummedCells {
   readonly estimates: Estimates
-  readonly adjustments: Adjustments
+  #adjustments: Adjustments | undefined
   readonly hasWholeMs: boolean
   readonly ring: Ring
   readonly marks: RefundMarks
@@ -118,7 +118,11 @@ export class SlidingWindow extends SummedCells {
     this.hasNodes = shape.sums !== 'linear'
     this.hasWholeMs = Number.isInteger(ticks.granuleMs) && !this.#smooth
     this.estimates = new Estimates(this, ticks, this.#smooth)
-    this.adjustments = new Adjustments(this)
+  }
+
+  get adjustments(): Adjustments {
+    this.#adjustments ??= new Adjustments(this)
+    return this.#adjustments
   }
 
   touch(way: number, tick: number): number {

@@ -14,7 +14,7 @@ import type { Arena } from '../../memory/records.js'
 import { readStatistics } from '../../memory/statistics.js'
 import type { Table } from '../../memory/table.js'
 import type { Words } from '../../memory/words.js'
-import { chooseAddon } from '../../native/addon.js'
+import { addonForArena, chooseAddon } from '../../native/addon.js'
 import { NativeBatches } from '../../native/batches.js'
 import { STATUS } from '../../native/native-params.js'
 import { NativeSingle } from '../../native/single.js'
@@ -45,8 +45,7 @@ export class InlineEngine implements Engine<InlineDecision> {
   readonly isShadow: boolean
   readonly reading: Reading
   readonly addon = chooseAddon()
-  /** Decides large batches; undefined without the addon, and if TypeScript handles all refusals. */
-  native: NativeBatches | undefined
+  #batches: NativeBatches | undefined
   /** The way of the last decision, or -1: a hint for the next one on the same key. */
   way = NO_WAY
   /** The arena by the present record. */
@@ -63,14 +62,12 @@ export class InlineEngine implements Engine<InlineDecision> {
   #table: Table
   #algorithm: Algorithm
   #single: NativeSingle | undefined
-  /** Refunds, penalties and blocks. */
-  readonly changes: KeyChanges
+  #changes: KeyChanges | undefined
   estimates!: DecisionEstimates
   /** Whether the figures of decisions are read. */
   readonly demand = new FiguresDemand()
   era!: Era
   readonly attempt: RuleAttempt
-  #isNative = false
   readonly #tally: Tally
   /** @see changesRefusals */
   readonly #changesRefusals: boolean
@@ -88,7 +85,6 @@ export class InlineEngine implements Engine<InlineDecision> {
     this.views = new Views(arena, clock, (view) => this.#use(view))
     this.reading = this.views.reading
     this.#rule = this.views.rule
-    this.changes = new KeyChanges(this.views)
     const { present } = this.views
     this.arena = arena
     this.#table = present.table
@@ -101,10 +97,8 @@ export class InlineEngine implements Engine<InlineDecision> {
   #use(view: View): void {
     const { arena, table, algorithm, insertion } = view
     const { reading } = this
-    const batches = NativeBatches.for(this.addon, arena, reading.clock)
     const single = NativeSingle.for(this.addon, arena, reading, this.demand, this.#call)
-    this.#isNative = batches !== undefined
-    this.native = this.#changesRefusals ? undefined : batches
+    this.#batches = undefined
     this.arena = arena
     this.#table = table
     this.#algorithm = algorithm
@@ -116,6 +110,19 @@ export class InlineEngine implements Engine<InlineDecision> {
     epochs.onEra = () => {
       this.era = new Era(this, epochs)
     }
+  }
+
+  /** Decides large batches; undefined without the addon, and if TypeScript handles all refusals. */
+  get native(): NativeBatches | undefined {
+    if (this.#changesRefusals) return undefined
+    this.#batches ??= NativeBatches.for(this.addon, this.arena, this.reading.clock)
+    return this.#batches
+  }
+
+  /** Refunds, penalties and blocks. */
+  get changes(): KeyChanges {
+    this.#changes ??= new KeyChanges(this.views)
+    return this.#changes
   }
 
   /** The present limit. Goes on with the present record. */
@@ -350,7 +357,7 @@ export class InlineEngine implements Engine<InlineDecision> {
 
   statistics(): EngineStatistics {
     this.flush()
-    return { ...readStatistics(this.arena), native: this.#isNative ? 'addon' : 'none' }
+    return { ...readStatistics(this.arena), native: addonForArena(this.addon, this.arena) ? 'addon' : 'none' }
   }
 
   tally(allowed: number, denied: number, shadowDenied = 0): void {

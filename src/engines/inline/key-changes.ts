@@ -118,7 +118,7 @@ export class KeyChanges {
     if (!this.#changeOrInsert(lo, hi, set, true)) return false
     let ended = 0
     for (let tries = 0, isOutdated = true; isOutdated; tries = again(tries)) {
-      const { blockBound, reading } = this.#views.present
+      const { blockBound, reading } = this.#views
       ended += blockBound.hold(lo, hi, reading)
       isOutdated = this.#views.refresh()
     }

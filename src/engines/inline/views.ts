@@ -23,7 +23,6 @@ export interface View extends CellView {
   readonly arena: Arena
   readonly table: Table
   readonly insertion: Insertion
-  readonly blockBound: BlockBound
   /** Undefined by the first record: there are no cells of others. */
   readonly conversion: Conversion | undefined
 }
@@ -43,7 +42,7 @@ export class Views implements CellViews {
    * at rest count when its window becomes longer. A ledger must not count what the cell of its key may have lost.
    */
   isLedger = false
-  readonly #others = new Map<number, CellView>()
+  #others: Map<number, CellView> | undefined
   #present: View
 
   /** `onChange` is called after a change of the record. */
@@ -195,14 +194,22 @@ export class Views implements CellViews {
   /** The view by which a cell of this record counts. */
   of(record: number): CellView | undefined {
     if (record === this.#present.arena.shape.record) return this.#present
-    const known = this.#others.get(record)
+    const known = this.#others?.get(record)
     if (known !== undefined) return known
     const arena = arenaBy(this.#arena, record)
     if (arena === undefined) return undefined
     const ticks = ticksOf(arena)
     const view = { algorithm: algorithmFor(arena, ticks), reading: new Reading(this.#clock, ticks) }
+    this.#others ??= new Map()
     this.#others.set(record, view)
     return view
+  }
+
+  /** Bounds the blocks of a key by the present record. */
+  get blockBound(): BlockBound {
+    const { algorithm, arena, conversion, table } = this.#present
+    const options = { record: arena.shape.record, isOutdated: () => this.isOutdated(), conversion }
+    return new BlockBound(arena.words, table, algorithm, options)
   }
 
   #take(record: number): boolean {
@@ -223,11 +230,9 @@ export class Views implements CellViews {
     const table = new Table(words, shape)
     const algorithm: Algorithm = algorithmFor(arena, ticks)
     const conversion = record === 0 ? undefined : new Conversion(words, shape, arena.originMs, table, this)
-    const recorded = { record, isOutdated: () => this.isOutdated() }
-    const options = { ...recorded, onFull, others: conversion }
+    const options = { record, isOutdated: () => this.isOutdated(), onFull, others: conversion }
     const insertion = new Insertion(words, table, algorithm, reading, options)
-    const blockBound = new BlockBound(words, table, algorithm, { ...recorded, conversion })
-    return { arena, table, algorithm, reading, insertion, conversion, blockBound }
+    return { arena, table, algorithm, reading, insertion, conversion }
   }
 }
 
