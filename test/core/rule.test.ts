@@ -20,6 +20,9 @@ test('a rule needs a limit and a window; the rest has defaults', () => {
     align: 'none',
     units: 0,
     offsetMs: 0,
+    unit: undefined,
+    rate: undefined,
+    rangeSum: undefined,
     flags: 0,
   })
 })
@@ -43,6 +46,9 @@ test('a rule may set every option', () => {
     align: 'none',
     units: 0,
     offsetMs: 0,
+    unit: undefined,
+    rate: undefined,
+    rangeSum: undefined,
     flags: 0,
   })
 })
