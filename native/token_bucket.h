@@ -13,7 +13,8 @@ class TokenBucket {
         g_(shape.units / shape.buckets),
         b_(shape.units),
         latest_(g_ - 1 + MOST_BUCKETS_TAKEN * b_),
-        perMs_(static_cast<double>(g_) / shape.granuleMs) {}
+        perMs_(static_cast<double>(g_) / shape.granuleMs),
+        last_(fillingBy(0, b_)) {}
 
   /** The tick of a cell moves on to that of the reading. */
   bool stays(Word) const { return false; }
@@ -25,20 +26,23 @@ class TokenBucket {
 
   /** @see FixedWindow.charged */
   Word charged(Word v, Word w, Word cost, Word limit, const Reading& reading) const {
+    const Filling& by = this->by(limit);
     const int64_t tat = this->tat(v, w);
     const int64_t now = this->now(w, reading);
-    const int64_t next = (tat > now ? tat : now) + timeOf(cost, limit);
-    return next - now > b_ ? v : moved(v, w, tat, next);
+    const int64_t next = (tat > now ? tat : now) + timeOf(cost, by);
+    return next - now > by.full ? v : moved(v, w, tat, next);
   }
 
   Word unitsAt(Word v, Word w, const Reading& reading, Word limit) const {
+    const int64_t full = by(limit).full;
     const int64_t time = tat(v, w) - now(w, reading);
-    return time > 0 ? static_cast<Word>((time * limit + b_ - 1) / b_) : 0;
+    return time > 0 ? static_cast<Word>((time * limit + full - 1) / full) : 0;
   }
 
   /** @see FixedWindow.untilRoom */
   double untilRoom(Word v, Word w, Word cost, Word limit, const Reading& reading) const {
-    return untilTime(tat(v, w) + timeOf(cost, limit) - b_, w, reading);
+    const Filling& by = this->by(limit);
+    return untilTime(tat(v, w) + timeOf(cost, by) - by.full, w, reading);
   }
 
   double untilOver(Word v, Word w, const Reading& reading) const {
@@ -46,8 +50,30 @@ class TokenBucket {
   }
 
  private:
-  /** The time of a cost by a limit, in units, rounded up. */
-  int64_t timeOf(Word cost, Word limit) const { return (cost * b_ + limit - 1) / limit; }
+  /** A limit, and by it the units of a full bucket and those of a token. */
+  struct Filling {
+    Word limit;
+    int64_t full;
+    int64_t token;
+  };
+
+  /** @see fullBy in src/core/rule-algorithms.ts. A limit of 0 is of damaged memory. */
+  static Filling fillingBy(Word limit, int64_t units) {
+    if (limit == 0) return {0, units, units};
+    const int64_t token = (units + limit - 1) / limit;
+    const int64_t full = limit * token;
+    return {limit, full - token < units ? full : units, token};
+  }
+
+  const Filling& by(Word limit) const {
+    if (limit != last_.limit) last_ = fillingBy(limit, b_);
+    return last_;
+  }
+
+  /** The time of a cost, in units, rounded up. */
+  static int64_t timeOf(Word cost, const Filling& by) {
+    return cost <= 1 ? cost * by.token : (cost * by.full + by.limit - 1) / by.limit;
+  }
 
   /** The start of a tick modulo M. All other times are in units after the start of the cell's tick. */
   int64_t start(Word w) const { return emptyAt(tickOf(w)); }
@@ -103,6 +129,8 @@ class TokenBucket {
   const int64_t latest_;
   /** Units of a millisecond. */
   const double perMs_;
+  /** By the last limit. Each thread has a bucket of its own. */
+  mutable Filling last_;
 };
 
 }  // namespace millrace

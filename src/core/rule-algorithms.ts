@@ -107,6 +107,20 @@ export function tokenTime(burst: number, windowMs: number, option: string): Toke
 }
 
 /**
+ * The time units of a full bucket by a limit of at most `units`: `units`, those of the rule, if the limit divides them.
+ * Otherwise a token is rounded up to a whole unit, and the bucket holds as many such tokens as the limit. So it admits
+ * exactly the limit at once, and tokens never come faster than the limit.
+ *
+ * That bucket is larger. If it were so by a token or more, a key that has used all of its tokens by the rule's limit
+ * would have one by the other. Then it stays at `units`, and admits fewer requests at once of a token each.
+ */
+export function fullBy(limit: number, units: number): number {
+  const token = Math.ceil(units / limit)
+  const full = limit * token
+  return full - token < units ? full : units
+}
+
+/**
  * The limit of a token bucket as its cells count it: `burst` in the time in which that many tokens come.
  * @throws MillraceError of this code if the tokens of a burst are not whole
  */

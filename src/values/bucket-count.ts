@@ -1,3 +1,4 @@
+import { fullBy } from '../core/rule-algorithms.js'
 import type { RemoteRule } from '../remote/remote-rule.js'
 import { type CallTime, Count, NOTHING, type Refunded } from './count.js'
 import type { SavedCount } from './saved-count.js'
@@ -10,30 +11,33 @@ const MOST_LEVEL = 3
 
 /** A token bucket: how full it is, in time units. It drains by `parts` of them in a window. */
 export class BucketCount extends Count {
+  /** When it is full, by the limit of the call. */
+  readonly #full: number
   #level: number
 
   constructor(remote: RemoteRule, limit: number, time: CallTime, saved: SavedCount | undefined) {
     super(remote, limit, time, saved)
+    this.#full = fullBy(limit, remote.parts)
     const [entry] = saved?.entries ?? []
-    const full = entry === undefined ? 0 : this.#unitsAt(entry.at) + entry.units
-    this.#level = Math.max(0, full - this.#unitsAt(this.tick))
+    const drained = entry === undefined ? 0 : this.#unitsAt(entry.at) + entry.units
+    this.#level = Math.max(0, drained - this.#unitsAt(this.tick))
     this.serial = entry?.serial ?? 0
   }
 
   fits(cost: number): boolean {
-    return cost === 0 || this.#needOf(cost) <= this.#size - this.#level
+    return cost === 0 || this.#needOf(cost) <= this.#full - this.#level
   }
 
   untilFitsMs(cost: number): number {
-    return this.#untilLevelMs(this.#size - this.#needOf(cost))
+    return this.#untilLevelMs(this.#full - this.#needOf(cost))
   }
 
   get remaining(): number {
-    return Math.max(0, Math.floor(((this.#size - this.#level) * this.limit) / this.#size))
+    return Math.max(0, this.limit - this.used)
   }
 
   get used(): number {
-    return Math.ceil((this.#level * this.limit) / this.#size)
+    return Math.ceil((this.#level * this.limit) / this.#full)
   }
 
   get emptyMs(): number {
@@ -53,7 +57,7 @@ export class BucketCount extends Count {
   }
 
   refund(cost: number): Refunded {
-    const given = Math.floor((this.#lower(cost) * this.limit) / this.#size)
+    const given = Math.floor((this.#lower(cost) * this.limit) / this.#full)
     if (given > 0) this.countRefund()
     return { given, newest: NOTHING, ageMs: 0 }
   }
@@ -77,7 +81,7 @@ export class BucketCount extends Count {
   }
 
   #needOf(cost: number): number {
-    return Math.ceil((cost * this.#size) / this.limit)
+    return Math.ceil((cost * this.#full) / this.limit)
   }
 
   #lower(cost: number): number {

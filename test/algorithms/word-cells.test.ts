@@ -3,6 +3,7 @@
 import { createLimiter, type Limiter, manualClock, type RuleOptions } from 'millrace'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import { fullIn, unitsIn } from '../conformance/algorithms.js'
 import { sized } from '../size.js'
 import { random } from './random.js'
 
@@ -21,54 +22,58 @@ function jump(draw: Draw, windowMs: number): number {
   return draw(0, kind < 19 ? 4 * windowMs : 100 * 86_400_000)
 }
 
-/** What is counted of one key. */
+/** What is counted of one key. Limits are those of calls, in units at once. */
 interface Reference {
-  /** Units that count at this moment. */
-  used(nowMs: number): number
-  charge(nowMs: number, cost: number): void
-  refund(nowMs: number, cost: number): void
+  /** Units that count at this moment, by this limit. */
+  used(nowMs: number, limit: number): number
+  charge(nowMs: number, cost: number, limit: number): void
+  refund(nowMs: number, cost: number, limit: number): void
 }
 
-/** The most that counts, the limit at once, and the reference of a rule. */
+/** The most that counts, the limit at once, those of calls, and the reference of a rule. */
 interface Case {
   readonly rule: RuleOptions
   readonly most: number
   readonly limit: number
+  /** Multiples of the rule's limit, as calls have them, and of the limit at once. */
+  otherLimit(draw: Draw): { readonly ofCall: number; readonly atOnce: number }
   readonly windowMs: number
   reference(): Reference
 }
 
-/** Whole parts of a token, so that the reference is exact. */
 function bucketCase(draw: Draw): Case {
   const limit = draw(1, 40)
   const burst = draw(0, 1) === 0 ? limit : limit * draw(1, 4)
   // The bucket fills up in a whole number of milliseconds that has all parts of its eighths.
   const windowMs = 8 * draw(1, 5) * limit
   const fillMs = (windowMs * burst) / limit
-  let units = burst
-  while (2 * units <= 2 ** 18 && 2 * units <= 1024 * fillMs) units *= 2
+  const units = unitsIn(fillMs, burst)
   const rule = { limit, window: windowMs, burst, algorithm: 'token-bucket' } as const
   return {
     rule,
     most: 3 * burst,
     limit: burst,
+    otherLimit(draw) {
+      const ofCall = draw(1, draw(0, 1) === 0 ? 60 : Math.floor(units / (burst / limit)))
+      return { ofCall, atOnce: (ofCall * burst) / limit }
+    },
     windowMs: fillMs,
-    reference: () => bucketOf(units, fillMs, burst),
+    reference: () => bucketOf(units, fillMs),
   }
 }
 
-function bucketOf(units: number, fillMs: number, burst: number): Reference {
+function bucketOf(units: number, fillMs: number): Reference {
   const unitOf = (ms: number) => Number((BigInt(ms) * BigInt(units)) / BigInt(fillMs))
-  const token = units / burst
+  const timeOf = (cost: number, limit: number) => Math.ceil((cost * fullIn(units, limit)) / limit)
   let full = 0
   return {
-    used: (nowMs) => Math.max(0, Math.ceil((full - unitOf(nowMs)) / token)),
-    charge(nowMs, cost) {
+    used: (nowMs, limit) => Math.max(0, Math.ceil(((full - unitOf(nowMs)) * limit) / fullIn(units, limit))),
+    charge(nowMs, cost, limit) {
       const now = unitOf(nowMs)
-      full = Math.min(Math.max(full, now) + cost * token, Math.max(full, now + 3 * units))
+      full = Math.min(Math.max(full, now) + timeOf(cost, limit), Math.max(full, now + 3 * units))
     },
-    refund(nowMs, cost) {
-      full = Math.max(full - cost * token, unitOf(nowMs))
+    refund(nowMs, cost, limit) {
+      full = Math.max(full - timeOf(cost, limit), unitOf(nowMs))
     },
   }
 }
@@ -79,7 +84,11 @@ function windowCase(draw: Draw): Case {
   const windowMs = draw(1, 4_000)
   const align = draw(0, 1) === 0 ? 'clock' : 'first'
   const rule = { limit, window: windowMs, align, algorithm: 'fixed-window' } as const
-  return { rule, most: 2 ** 21 - 1, limit, windowMs, reference: () => windowOf(windowMs, align) }
+  const otherLimit = () => {
+    const other = draw(1, 60)
+    return { ofCall: other, atOnce: other }
+  }
+  return { rule, most: 2 ** 21 - 1, limit, otherLimit, windowMs, reference: () => windowOf(windowMs, align) }
 }
 
 function windowOf(windowMs: number, align: 'clock' | 'first'): Reference {
@@ -102,12 +111,18 @@ function windowOf(windowMs: number, align: 'clock' | 'first'): Reference {
 }
 
 /** The first whole millisecond after which at most `most` units count. */
-function untilAtMost(reference: Reference, nowMs: number, most: number, longestMs: number): number {
+function untilAtMost(
+  reference: Reference,
+  nowMs: number,
+  most: number,
+  limit: number,
+  longestMs: number,
+): number {
   let low = -1
   let high = longestMs
   while (high - low > 1) {
     const middle = Math.floor((low + high) / 2)
-    if (reference.used(nowMs + middle) <= most) high = middle
+    if (reference.used(nowMs + middle, limit) <= most) high = middle
     else low = middle
   }
   return high
@@ -115,27 +130,26 @@ function untilAtMost(reference: Reference, nowMs: number, most: number, longestM
 
 function step(made: Case, limiter: Limiter, reference: Reference, nowMs: number, draw: Draw): void {
   const { limit, most, windowMs } = made
-  const used = reference.used(nowMs)
+  const used = reference.used(nowMs, limit)
   const cost = draw(1, Math.max(1, Math.ceil(limit / draw(1, 6))))
   switch (draw(0, 9)) {
     case 0:
       assert.is(limiter.refund('key', cost), Math.min(cost, used))
-      reference.refund(nowMs, cost)
+      reference.refund(nowMs, cost, limit)
       return
     case 1:
       limiter.penalize('key', cost)
-      reference.charge(nowMs, cost)
-      assert.is(limiter.usage('key'), Math.min(most, reference.used(nowMs)))
+      reference.charge(nowMs, cost, limit)
+      assert.is(limiter.usage('key'), Math.min(most, reference.used(nowMs, limit)))
       return
     case 2:
       assert.is(limiter.peek('key', cost).allowed, used + cost <= limit, 'peek')
       return
     case 3: {
-      const decision = limiter.check('key', cost)
+      const { decision, cost: asked, limit: own } = decided(made, limiter, reference, nowMs, draw)
       if (!decision.allowed) return
-      reference.charge(nowMs, cost)
-      assert.is(limiter.refund(decision), cost, 'given back at once')
-      reference.refund(nowMs, cost)
+      assert.is(limiter.refund(decision), asked, 'given back at once')
+      reference.refund(nowMs, asked, own)
       assert.is(limiter.usage('key'), used)
       return
     }
@@ -145,16 +159,27 @@ function step(made: Case, limiter: Limiter, reference: Reference, nowMs: number,
       limiter.unblock('key')
       return
     default: {
-      const { allowed, remaining, retryAfterMs, resetMs } = limiter.check('key', cost)
-      assert.is(allowed, used + cost <= limit, `${used} of ${limit} used, ${cost} asked`)
-      if (allowed) reference.charge(nowMs, cost)
-      assert.is(remaining, Math.max(0, limit - reference.used(nowMs)))
+      const { decision, cost: asked, limit: own } = decided(made, limiter, reference, nowMs, draw)
+      const { allowed, remaining, retryAfterMs, resetMs } = decision
+      assert.is(remaining, Math.max(0, own - reference.used(nowMs, own)))
       const longestMs = 4 * windowMs
-      const fitsMs = untilAtMost(reference, nowMs, limit - cost, longestMs)
+      const fitsMs = untilAtMost(reference, nowMs, own - asked, own, longestMs)
       assert.is(retryAfterMs, allowed ? 0 : Math.max(1, fitsMs))
-      assert.is(resetMs, untilAtMost(reference, nowMs, 0, longestMs))
+      assert.is(resetMs, untilAtMost(reference, nowMs, 0, own, longestMs))
     }
   }
+}
+
+/** A request by the limit of the rule, or by another one. */
+function decided(made: Case, limiter: Limiter, reference: Reference, nowMs: number, draw: Draw) {
+  const other = draw(0, 1) === 0 ? undefined : made.otherLimit(draw)
+  const limit = other?.atOnce ?? made.limit
+  const cost = draw(1, Math.max(1, Math.ceil(limit / draw(1, 6))))
+  const used = reference.used(nowMs, limit)
+  const decision = limiter.check('key', cost, other && { limit: other.ofCall })
+  assert.is(decision.allowed, used + cost <= limit, `${used} of ${limit} used, ${cost} asked`)
+  if (decision.allowed) reference.charge(nowMs, cost, limit)
+  return { decision, cost, limit }
 }
 
 for (const [name, caseOf] of [

@@ -173,10 +173,16 @@ const fromFirst: AlgorithmCase = {
 }
 
 /** Parts of a token in which time is counted: all together at most 2^18, and about a microsecond or more. */
-function unitsIn(windowMs: number, limit: number): number {
+export function unitsIn(windowMs: number, limit: number): number {
   let units = limit
   while (2 * units <= 2 ** 18 && 2 * units <= 1024 * windowMs) units *= 2
   return units
+}
+
+/** The parts of a full bucket: of whole parts for each token, unless those were a token more than the bucket has. */
+export function fullIn(units: number, limit: number): number {
+  const token = Math.ceil(units / limit)
+  return limit * token < units + token ? limit * token : units
 }
 
 /** Each charge comes back after the one before, at the rate of the limit. A penalty takes at most three buckets. */
@@ -194,9 +200,10 @@ const bucket: AlgorithmCase = {
     let full = Number.NEGATIVE_INFINITY
     for (const { atMs, units: cost, limit: own = limit } of charges) {
       const at = unitOf(atMs)
-      full = Math.min(Math.max(full, at) + Math.ceil((cost * units) / own), at + 3 * units)
+      const time = Math.ceil((cost * fullIn(units, own)) / own)
+      full = Math.min(Math.max(full, at) + time, at + 3 * units)
     }
-    return Math.max(0, Math.ceil(((full - unitOf(nowMs)) * limit) / units))
+    return Math.max(0, Math.ceil(((full - unitOf(nowMs)) * limit) / fullIn(units, limit)))
   },
   usedInLast: (rule, charges, nowMs) => bucket.used(rule, charges, nowMs),
 }

@@ -48,11 +48,11 @@ const bucketJudge = {
       for (let b = a, sum = 0; b < g.length; b += 3) {
         if (g[a] !== key || g[b] !== key) continue
         sum += g[b + 2]
-        if (sum > S.B + g[b + 1] - g[a + 1]) s.wrong = `over: ${sum} from ${g[a + 1]} to ${g[b + 1]}`
+        if (sum > S.fullest + g[b + 1] - g[a + 1]) s.wrong = `over: ${sum} from ${g[a + 1]} to ${g[b + 1]}`
       }
   },
-  hasRoom({ g }, { key, cost, at }) {
-    return Math.max(g[of(key) + LATEST], at) + cost <= at + S.B
+  hasRoom({ g }, { key, cost, at, full = S.B }) {
+    return Math.max(g[of(key) + LATEST], at) + cost <= at + full
   },
   penalized(s, { key, cost, at }) {
     const i = of(key)

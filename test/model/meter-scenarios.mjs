@@ -2,6 +2,8 @@
 
 const check = (cost, key = 1) => ({ kind: 'check', key, cost })
 const lend = (cost, key = 1) => ({ kind: 'lend', key, cost })
+/** By another limit, of tokens of 2: a bucket of 5 has 3 of them. */
+const other = (tokens) => ({ kind: 'check', key: 1, cost: 2 * tokens, full: 6 })
 const refund = (cost, key = 1) => ({ kind: 'refund', key, cost })
 const penalize = (cost, key = 1) => ({ kind: 'penalize', key, cost })
 const block = { kind: 'block', key: 1 }
@@ -46,6 +48,17 @@ const bucket = {
     threads: [[check(3)], [check(4)]],
     jumps: [3, 30],
     end: 33,
+  },
+  'a larger bucket by another limit': {
+    B: 5,
+    G: 5,
+    threads: [
+      [other(2), other(1)],
+      [check(1), other(1)],
+    ],
+    jumps: [1, 5],
+    end: 7,
+    deaths: true,
   },
   'given back, two each': {
     threads: [
@@ -312,6 +325,7 @@ const bucketMistakes = {
   'refused on one look': 'given back, two each',
   'no carry': 'a stall of one lap',
   'a penalty beyond D': 'a penalty among decisions',
+  'full as by the rule': 'a larger bucket by another limit',
   'given back by an old clock': 'given back with ticks of 2',
   'refund in the same epoch': 'given back, two each',
   'given back although drained': 'given back, two each',

@@ -2,8 +2,8 @@
 // every interleaving of a few threads on one cell can be explored (`meter-explorer.mjs`). The judge is
 // `meter-judge.mjs`.
 //
-// A token bucket has B units; its TAT is kept modulo M = 8 B, and penalties go up to D = 3 B. A fixed window has
-// `size` ticks. Ticks do not wrap, and all threads share one clock. The name is one word: `insertion.mjs` has the
+// A token bucket has B units; its TAT is kept modulo M = 8 B, and penalties go up to D = 3 B. By another limit, a decision
+// may find up to `full` units, less than 2 B. A fixed window has `size` ticks. Ticks do not wrap, and all threads share one clock. The name is one word: `insertion.mjs` has the
 // naming, the scan and the vetoes. Blocks are in `blocking.mjs`. The model is sequentially consistent.
 
 import { alone, exploreThreads } from './meter-explorer.mjs'
@@ -58,10 +58,10 @@ const bucket = {
     return behind * S.G >= S.G - 1 + S.D - (bad === 'emptied a burst early' ? S.B : 0)
   },
   ticksToEmpty: (v, tick) => Math.max(0, Math.ceil((tatOf(v, tick) - start(tick)) / S.G)),
-  charged(v, tick, cost, at) {
+  charged(v, tick, cost, at, full = S.B) {
     const tat = tatOf(v, tick)
     const next = Math.max(tat, at) + cost
-    return next - at > S.B ? v : moved(v, tat, next)
+    return next - at > (bad === 'full as by the rule' ? S.B : full) ? v : moved(v, tat, next)
   },
   penalized(v, tick, cost, at) {
     const tat = tatOf(v, tick)
@@ -214,7 +214,7 @@ export const phases = {
     if ((yield load(NAME)) === key) return again('decide', { now, tries })
     return tries < S.tries ? ['claim', { now, tries: tries + 1 }] : ['done', 'no room']
   },
-  *decide({ kind, key, cost, now, tries }) {
+  *decide({ kind, key, cost, full, now, tries }) {
     const early = bad === 'tick before adm' ? yield load(TICK) : undefined
     const named = bad === 'name before adm' ? yield load(NAME) : undefined
     const v = yield load(ADM)
@@ -225,11 +225,11 @@ export const phases = {
     if (!(yield* isEntered(v, w, now))) return again('decide', { now, tries })
     const tick = tickIn(w)
     const at = Math.max(now, start(tick))
-    const next = meter().charged(v, tick, cost, at)
+    const next = meter().charged(v, tick, cost, at, full)
     if (next === v) {
       const hasChanged = (m, _g, s) => {
         if (m[ADM] !== v && bad !== 'refused on one look') return true
-        if (judge().hasRoom(s, { key, cost, at }) && !S.evicts) s.wrong = `refused with room at ${at}`
+        if (judge().hasRoom(s, { key, cost, at, full }) && !S.evicts) s.wrong = `refused with room at ${at}`
         return false
       }
       return (yield hasChanged) ? again('decide', { now, tries }) : ['done', 'refused']
@@ -387,6 +387,7 @@ const USUAL = { G: 1, B: 2, epochs: 64, tries: 2, margin: 1, evicts: false, else
 export function explore(scenario, mistake, most = 6e7) {
   const s = { ...USUAL, ...scenario }
   s.D ??= 3 * s.B
+  s.fullest = Math.max(s.B, ...s.threads.flat().map(({ full = 0 }) => full))
   s.M ??= s.size ? 8 : 8 * s.B
   setUp(s, mistake?.slice(mistake.indexOf(': ') + 2))
   const rested = new Map()

@@ -50,7 +50,17 @@ export const words: Readonly<Record<string, Mutant>> = {
   },
   'a bucket that admits a token more': {
     scenario: 'two admit on the last unit; token-bucket',
-    edits: [inBucket('next - now > this.#b ? v', 'next - now > this.#b + this.#timeOf(1, limit) ? v')],
+    edits: [inBucket('next - now > this.#full ? v', 'next - now > this.#full + this.#timeOf(1, limit) ? v')],
+  },
+  'a bucket that is no larger by another limit': {
+    test: 'algorithms/word-cells',
+    edits: [inBucket('this.#full = fullBy(limit, this.#b);', 'this.#full = this.#b;')],
+  },
+  'a bucket that is larger by a token or more': {
+    test: 'algorithms/word-cells',
+    edits: [
+      inBucket('this.#full = fullBy(limit, this.#b);', 'this.#full = limit * Math.ceil(this.#b / limit);'),
+    ],
   },
   'a bucket that counts from its tick and not from the reading': {
     test: 'algorithms/word-cells',

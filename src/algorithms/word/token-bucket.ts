@@ -9,8 +9,9 @@
  *
  * **Units.** Time is counted in parts of a token: the units of B are the burst times the largest power of two with
  * which they are at most 2^18, and not much shorter than a microsecond. So T is a whole number, and nothing drifts.
- * By another limit, of a call or after an update, T is rounded up: at most one unit more for each request. A
- * limit of a call counts in parts of the bucket: with twice the limit, a request takes half as much of it.
+ * A limit of a call counts in parts of the bucket: with twice the limit, a request takes half as much of it. By another
+ * limit, of a call or after an update, T is rounded up, and B is a whole number of them, at most a token more
+ * (`fullBy`): the limit fits at once. B is the rule's where the limits of calls do not matter: below, and for penalties.
  *
  * **The word.** The meter has 21 bits: the TAT modulo M = 2^21 units. The cell's tick t, of G units, says which
  * multiple of M to add: while t is the tick, each TAT lies before `start(t + 1) + D`. D = 3 B: a penalty may
@@ -28,6 +29,7 @@
  * the admission word: an older reading would return what came back before an admission that the word counts.
  */
 import { Reading } from '../../core/reading.js'
+import { fullBy } from '../../core/rule-algorithms.js'
 import type { Ticks } from '../../core/ticks.js'
 import { ONE_EPOCH, type Shape } from '../../memory/layout.js'
 import type { Words } from '../../memory/words.js'
@@ -55,8 +57,9 @@ export class TokenBucket extends WordCells {
   readonly #latest: number
   /** Units of a millisecond. */
   readonly #perMs: number
-  /** The last limit, and the units of one token by it. */
+  /** The last limit, and by it the units of a full bucket and those of a token. */
   #limit = 0
+  #full = 0
   #token = 0
   /** The last tick of a reading, and when it began. */
   #tick = -1
@@ -71,18 +74,22 @@ export class TokenBucket extends WordCells {
     this.refundTicks = Math.ceil(this.#latest / this.#g)
   }
 
-  /** The time of a cost by a limit, in units. */
+  /** The time of a cost by a limit, in units. The limit is the last one then. */
   #timeOf(cost: number, limit: number): number {
-    if (limit !== this.#limit) {
-      this.#limit = limit
-      this.#token = Math.ceil(this.#b / limit)
-    }
-    return cost === 1 ? this.#token : Math.ceil((cost * this.#b) / limit)
+    if (limit !== this.#limit) this.#takeLimit(limit)
+    return cost === 1 ? this.#token : Math.ceil((cost * this.#full) / limit)
   }
 
   /** The units of a time by a limit: rounded up. */
   #unitsOf(time: number, limit: number): number {
-    return time > 0 ? Math.ceil((time * limit) / this.#b) : 0
+    if (limit !== this.#limit) this.#takeLimit(limit)
+    return time > 0 ? Math.ceil((time * limit) / this.#full) : 0
+  }
+
+  #takeLimit(limit: number): void {
+    this.#limit = limit
+    this.#full = fullBy(limit, this.#b)
+    this.#token = Math.ceil(this.#b / limit)
   }
 
   /** The start of a tick modulo M. All other times are in units after the start of the cell's tick. */
@@ -143,7 +150,7 @@ export class TokenBucket extends WordCells {
     const tat = this.#tat(v, w)
     const now = this.#now(w, reading)
     const next = (tat > now ? tat : now) + this.#timeOf(cost, limit)
-    return next - now > this.#b ? v : this.#moved(v, w, tat, next)
+    return next - now > this.#full ? v : this.#moved(v, w, tat, next)
   }
 
   penalized(v: number, w: number, cost: number, limit: number, reading: Reading): number {
@@ -168,7 +175,8 @@ export class TokenBucket extends WordCells {
   }
 
   untilRoom(v: number, w: number, cost: number, limit: number, reading: Reading): number {
-    return this.#untilTime(this.#tat(v, w) + this.#timeOf(cost, limit) - this.#b, w, reading)
+    const time = this.#timeOf(cost, limit)
+    return this.#untilTime(this.#tat(v, w) + time - this.#full, w, reading)
   }
 
   untilOver(v: number, w: number, reading: Reading): number {

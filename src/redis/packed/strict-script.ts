@@ -70,6 +70,12 @@ local asks = op == 'c' or op == 't' or op == 'p'
 -- time units of a bucket at ms, and the first ms at which that many have passed
 local function unitsAt(ms, n, W) local w = floor(ms / W); return w * n + floor((ms - w * W) * n / W) end
 local function msOf(units, n, W) local w = floor(units / n); return w * W + ceil((units - w * n) * W / n) end
+-- units of a full bucket by a limit that does not divide them: see \`fullBy\`
+local function fullBy(limit, n)
+  local token = ceil(n / limit)
+  local full = limit * token
+  return full - token < n and full or n
+end
 
 -- when all units have left a sliding window that was charged in granule g last
 local function endOf(g, n, W) return ceil((g + n + 1) * W / n) end
@@ -116,7 +122,7 @@ for j = j, K - 1 do
       break
     end
     local bytes, born, mark, a, till, sum = 0, now, 0, 0, 0, 0
-    local kept, base, g, need, free = 0, 0, 0, 0, 0
+    local kept, base, g, need, free, full = 0, 0, 0, 0, 0, limit
     if s then
       bytes, born, mark, a, till = parse(s, z, shape, alg == 0)
       if not bytes then fault = born; break end
@@ -139,7 +145,8 @@ for j = j, K - 1 do
       mark = mark - base
       g = max(now, mark)
       if s then sum = max(0, unitsAt(mark, n, W) + a - unitsAt(g, n, W)) end
-      need, free = ceil(cost * n / limit), n - sum
+      full = n % limit == 0 and n or fullBy(limit, n)
+      need, free = ceil(cost * full / limit), full - sum
     end
     local verdict, wait = ${Verdict.ADMITTED}, 0
     if asks and ((cost > 0 and need > free) or till > now) then
@@ -155,7 +162,7 @@ for j = j, K - 1 do
       end
       if ${flagIn('flags', ONE_FLAG * SHADOW)} then verdict = ${Verdict.SHADOWED} else refused = true end
     end
-    st[i] = {s, born, mark, a, till, kept, base, sum, g, need, verdict, wait, k, shape, limit, n, W, alg, flags, cost, z}
+    st[i] = {s, born, mark, a, till, kept, base, sum, g, need, verdict, wait, k, shape, limit, n, W, alg, flags, cost, z, full}
   end
 
   if fault then
@@ -170,14 +177,14 @@ for j = j, K - 1 do
         if granule[1] >= from then c = c + granule[2] end
       end
     elseif alg == 1 then c = x[8]
-    else c = ceil(x[8] * x[15] / n) end
+    else c = ceil(x[8] * x[15] / x[22]) end
     o = o + 1
     reply[o] = c
   else
     local agedMs = op == 'a' and ARGV[costs + #KEYS + 1 + j] + 0 or 0
     local charges = op == 'n' or op == 'a' or (op == 'c' or op == 't') and not refused
     for i = 1, R do
-      local s, born, mark, a, till, kept, base, sum, g, need, verdict, wait, k, shape, limit, n, W, alg, flags, cost, z = unpack(st[i])
+      local s, born, mark, a, till, kept, base, sum, g, need, verdict, wait, k, shape, limit, n, W, alg, flags, cost, z, full = unpack(st[i])
       local receipt, result, ms, newest = -1, 0, 0, nil
       local isOver = verdict ~= ${Verdict.ADMITTED}
       local counts = charges and verdict ~= ${Verdict.SHADOWED}
@@ -196,7 +203,7 @@ for j = j, K - 1 do
           local later
           if alg == 0 then later = leaves(s, z, kept, base, mark, g, min(sum + need, UNITS - 1) + need - limit, n, W)
           elseif alg == 1 then later = g + W - now
-          else later = msOf(unitsAt(g, n, W) + min(sum + need, 3 * n) + need - n, n, W) - now end
+          else later = msOf(unitsAt(g, n, W) + min(sum + need, 3 * n) + need - full, n, W) - now end
           if wait >= 0 then wait = max(wait, later) end
         end
         if alg == 0 then need = min(need, UNITS - 1 - sum) end
@@ -251,12 +258,12 @@ for j = j, K - 1 do
           sum = sum - given
           if given > 0 then saveMeter(k, s, shape, born, g, till, sum, g + W) end
         else
-          local full = min(sum, ceil(cost * n / limit))
-          if mine and floor(mine / FILLED) ~= floor(base / FILLED) then full = 0 end
-          sum = sum - full
+          local less = min(sum, need)
+          if mine and floor(mine / FILLED) ~= floor(base / FILLED) then less = 0 end
+          sum = sum - less
           base = lessened(base)
-          given = full > 0 and (mine and cost or floor(full * limit / n)) or 0
-          if full > 0 then saveMeter(k, s, shape, born, g + base, till, sum, msOf(unitsAt(g, n, W) + sum, n, W)) end
+          given = less > 0 and (mine and cost or floor(less * limit / full)) or 0
+          if less > 0 then saveMeter(k, s, shape, born, g + base, till, sum, msOf(unitsAt(g, n, W) + sum, n, W)) end
         end
         result = given
       elseif op == 'b' or op == 'u' then
@@ -289,7 +296,7 @@ for j = j, K - 1 do
           end
         elseif alg == 1 then if sum > 0 then reset = g + W - now end
         else
-          left = floor((n - sum) * limit / n)
+          left = floor((full - sum) * limit / full)
           if sum > 0 then reset = msOf(unitsAt(g, n, W) + sum, n, W) - now end
         end
         if till > now then left, reset = 0, till == FOREVER and -1 or max(reset, till - now) end

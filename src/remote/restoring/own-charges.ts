@@ -1,4 +1,5 @@
 import { ALGORITHM_ROWS, serverOf } from '../../core/algorithms.js'
+import { fullBy } from '../../core/rule-algorithms.js'
 import type { RemoteRule } from '../remote-rule.js'
 import { BIRTH_RANGE_MS } from '../reply-codes.js'
 
@@ -205,13 +206,15 @@ export class WindowCharges extends OwnCharges {
  */
 export class BucketCharges extends OwnCharges {
   readonly #windowMs: number
+  readonly #parts: number
   protected readonly longestMs: number
   /** The one that drains first comes first. */
   #layers: Layer[] = []
 
-  constructor(birth: number, { windowMs }: RemoteRule) {
+  constructor(birth: number, { windowMs, parts }: RemoteRule) {
     super(birth)
     this.#windowMs = windowMs
+    this.#parts = parts
     this.longestMs = MOST_LEVEL * windowMs
   }
 
@@ -253,12 +256,16 @@ export class BucketCharges extends OwnCharges {
   protected left(nowMs: number, limit: number): readonly AgedUnits[] {
     const own = this.#layers.reduce((sum, { ms, endMs }) => sum + Math.max(0, Math.min(ms, endMs - nowMs)), 0)
     const level = Math.min(own, (this.#layers.at(-1)?.endMs ?? nowMs) - nowMs)
-    const units = Math.ceil((level * limit) / this.#windowMs)
+    const units = Math.ceil((level * limit) / this.#fullMs(limit))
     return units > 0 ? [{ units, ageMs: 0 }] : []
   }
 
   #levelOf(units: number, limit: number): number {
-    return (units * this.#windowMs) / limit
+    return (units * this.#fullMs(limit)) / limit
+  }
+
+  #fullMs(limit: number): number {
+    return (this.#windowMs * fullBy(limit, this.#parts)) / this.#parts
   }
 
   /** Takes so much out of a layer and those above, which sink by it. */
