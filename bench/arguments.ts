@@ -19,6 +19,8 @@ export interface HttpArguments extends CommonArguments {
 
 export interface InstructionsArguments extends CommonArguments {
   readonly cases: readonly (keyof typeof INSTRUCTIONS_CASES)[]
+  /** Whether to write docs/measurements/instructions.md. */
+  readonly report: boolean
 }
 
 export interface RedisArguments extends CommonArguments {
@@ -47,11 +49,9 @@ export function parseArguments(argv: readonly string[], write: Write = writeErro
     )
     .addOption(caseOption(names))
     .addOption(
-      // A page of a few cases would look like the complete page.
-      new Option(
-        '--report',
+      reportOption(
         'write docs/measurements/performance.md and its chart from a run of all cases and of bench:http',
-      ).conflicts('case'),
+      ),
     )
   const options = command
     .parse(argv, { from: 'user' })
@@ -106,10 +106,11 @@ export function parseInstructionsArguments(
       'Counts the instructions and the cache misses of servers for a request, under cachegrind: a Map by hand, each peer, and Millrace.',
     )
     .addOption(caseOption(names))
+    .addOption(reportOption('write docs/measurements/instructions.md from a run of all cases'))
     .parse(argv, { from: 'user' })
-    .opts<{ case: InstructionsArguments['cases']; quick?: boolean; json?: boolean }>()
-  const { case: cases, quick = false, json = false } = options
-  return { cases: cases.length > 0 ? cases : names, quick, json }
+    .opts<{ case: InstructionsArguments['cases']; quick?: boolean; json?: boolean; report?: boolean }>()
+  const { case: cases, quick = false, json = false, report = false } = options
+  return { cases: cases.length > 0 ? cases : names, quick, json, report }
 }
 
 /** Like {@link parseArguments}, for the command `bench:config`. */
@@ -148,6 +149,9 @@ function caseOption(names: readonly string[]): Option {
     .argParser((name: string, previous: string[]) => collectCase(names, name, previous))
     .default([], 'all cases')
 }
+
+/** A page of a few cases would look like the complete page. */
+const reportOption = (what: string): Option => new Option('--report', what).conflicts('case')
 
 function commandNamed(name: string, write: Write): Command {
   return new Command(name)

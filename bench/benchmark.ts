@@ -49,6 +49,16 @@ export interface Goal {
   readonly atLeast?: number
   /** A more ambitious bound on the same side. */
   readonly stretch?: number
+  /** What the goal is judged by: nothing, where the machine was too noisy. All rounds are measured then. */
+  readonly noise?: Noise
+}
+
+/** A goal is judged only if its contenders differ by more than the range of what should be 0 in each round. */
+export interface Noise {
+  /** How much the contenders of the goal differ in a round. */
+  difference(round: Round): number
+  /** How much a contender differs from itself. */
+  itself(round: Round): number
 }
 
 export interface Benchmark {

@@ -17,14 +17,19 @@ export function findCompiler(environment: NodeJS.ProcessEnv = process.env): stri
  * @throws Error if there is no compiler, or if the compiler or the program fails
  */
 export function compileAndRun(source: string, args: readonly string[]): string {
-  const compiler = findCompiler()
-  if (compiler === undefined) throw new Error('no C++ compiler')
   const folder = mkdtempSync(join(tmpdir(), 'millrace-bench-'))
   try {
     const program = join(folder, 'program')
-    execFileSync(compiler, [...FLAGS, '-o', program, source], { stdio: ['ignore', 2, 2] })
+    compile(source, program)
     return execFileSync(program, args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 2] })
   } finally {
     rmSync(folder, { recursive: true, force: true })
   }
+}
+
+/** Compiles a C++ program of one file. @throws Error if there is no compiler, or if it fails */
+export function compile(source: string, to: string, ...flags: readonly string[]): void {
+  const compiler = findCompiler()
+  if (compiler === undefined) throw new Error('no C++ compiler')
+  execFileSync(compiler, [...FLAGS, ...flags, '-o', to, source], { stdio: ['ignore', 2, 2] })
 }

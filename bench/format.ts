@@ -20,7 +20,8 @@ export function bound({ atMost, atLeast, stretch, unit }: Verdict): string {
   return stretch === undefined ? side : `${side} (stretch ${stretch})`
 }
 
-export function outcome({ met, missedBy }: Verdict): string {
+export function outcome({ met, missedBy, isTooNoisy }: Verdict): string {
+  if (isTooNoisy) return 'too noisy to tell'
   if (met === undefined) return ''
   return met ? 'met' : `missed by ${Math.ceil(missedBy! * 100)} %`
 }

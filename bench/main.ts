@@ -9,6 +9,6 @@ await runCommand(async (argv) => {
   const { cases, quick, json, report } = parseArguments(argv)
   const measured = await measureAndPrint(cases, { quick, json })
   if (!report) return
-  const { writePage } = await import('./page/write.js') // imports the chart library only when it is needed
-  for (const file of await writePage(measured)) console.error(`wrote ${file}`)
+  const { writeSpeed } = await import('./page/write.js') // imports the chart library only when it is needed
+  for (const file of await writeSpeed(measured)) console.error(`wrote ${file}`)
 })

@@ -67,7 +67,9 @@ export function renderCase(report: CaseReport, columns: number): string {
     parts.push(render([meaning, 'median', 'range'], rows, columns))
   }
   if (report.verdicts.length > 0) {
-    const used = report.verdicts.some(({ met }) => met !== undefined) ? GOAL_COLUMNS.length : FIGURE_COLUMNS
+    const used = report.verdicts.some((verdict) => outcome(verdict) !== '')
+      ? GOAL_COLUMNS.length
+      : FIGURE_COLUMNS
     const rows = report.verdicts.map((verdict) => verdictRow(verdict).slice(0, used))
     parts.push(render(GOAL_COLUMNS.slice(0, used), rows, columns))
   }

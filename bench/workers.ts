@@ -7,7 +7,8 @@ import { Worker } from 'node:worker_threads'
 import type { Limiter, SharedLimiter } from 'millrace'
 
 export interface Work {
-  readonly limiter: SharedLimiter
+  /** Undefined: a bare loop, which reads each key and decides nothing. */
+  readonly limiter: SharedLimiter | undefined
   /** One word: 0 until the threads may start. */
   readonly start: Int32Array<SharedArrayBuffer>
   /** Keys per thread; no two threads have the same. */
@@ -26,17 +27,17 @@ export interface Span {
 const WORKER = new URL('./worker.js', import.meta.url)
 
 /**
- * Starts a thread per limiter of the list, which may repeat one limiter. Returns nanoseconds per decision,
+ * Starts a thread per limiter of the list, which may repeat one limiter or have none. Returns nanoseconds per decision,
  * from the start of the first thread to the end of the last. @throws Error if a decision is a refusal
  */
 export async function timeThreads(
-  limiters: readonly Limiter[],
+  limiters: readonly (Limiter | undefined)[],
   keys: number,
   operations: number,
 ): Promise<number> {
   const start = new Int32Array(new SharedArrayBuffer(4))
   const workers = limiters.map((limiter, thread) => {
-    const work: Work = { limiter: limiter.share(), start, keys, thread, operations }
+    const work: Work = { limiter: limiter?.share(), start, keys, thread, operations }
     return new Worker(WORKER, { workerData: work })
   })
   await Promise.all(workers.map((worker) => once(worker, 'message')))

@@ -47,8 +47,12 @@ export const HTTP_CASES = {
 
 /** The cases of `npm run bench:instructions`. */
 export const INSTRUCTIONS_CASES = {
-  'instructions-steady': async () => (await import('../instructions/instructions.js')).steadyInstructions,
-  'instructions-first': async () => (await import('../instructions/instructions.js')).firstInstructions,
+  'instructions-node': async () =>
+    (await import('../instructions/instructions.js')).instructionsOf('node:http'),
+  'instructions-express': async () =>
+    (await import('../instructions/instructions.js')).instructionsOf('Express'),
+  'instructions-fastify': async () =>
+    (await import('../instructions/instructions.js')).instructionsOf('Fastify'),
 } satisfies Record<string, () => Promise<Benchmark>>
 
 /** The cases of `npm run bench:redis`. */

@@ -7,25 +7,21 @@ import { RingBuffers } from '../transport/ring-buffers.js'
 import type { ServerMemory } from '../transport/server.js'
 
 const IN_FLIGHT = [1, 32, 256, 1_000]
-const OURS = 'one ring of slots'
+export const OURS = 'one ring of slots'
 const RINGBUF = 'two rings of ringbuf.js'
 /** The factor by which a single request takes longer than one of many in flight. */
 const SLOWER_ALONE = 40
 
 const SERVER = new URL('../transport/server.js', import.meta.url)
 
-const nameOf = (transport: string, callers: number) =>
+export const nameOf = (transport: string, callers: number) =>
   `${transport}, ${callers.toLocaleString('en')} in flight`
 
 export const transport: Benchmark = {
   title: 'a request of 4 words to a worker, and its reply of 12 that repeats them',
   units: { ...LOOP_UNITS, thousandASecond: 'thousand replies per second' },
   contenders: IN_FLIGHT.flatMap((callers) => [
-    echoed(OURS, callers, () => {
-      const ring = new RingClient(1, { ruleName: 'default' })
-      ring.claimStart() // the worker below never ends
-      return { transport: ring, server: { ring: ring.memory.buffer } }
-    }),
+    bareRing(callers),
     echoed(RINGBUF, callers, () => {
       const rings = new RingBuffers()
       return { transport: rings, server: { ringBuffers: rings.memory } }
@@ -38,6 +34,15 @@ export const transport: Benchmark = {
       figureOf(round, nameOf(OURS, callers), 'thousandASecond') /
       figureOf(round, nameOf(RINGBUF, callers), 'thousandASecond'),
   })),
+}
+
+/** The ring of the pool with nothing to decide. */
+export function bareRing(callers: number): Contender {
+  return echoed(OURS, callers, () => {
+    const ring = new RingClient(1, { ruleName: 'default' })
+    ring.claimStart() // the worker below never ends
+    return { transport: ring, server: { ring: ring.memory.buffer } }
+  })
 }
 
 function echoed(

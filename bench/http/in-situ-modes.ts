@@ -60,6 +60,9 @@ async function fastifyWith(limit: (app: FastifyInstance) => unknown): Promise<Re
   return (request, response) => app.routing(request, response)
 }
 
+/** The mode that is the baseline once more: how much a server differs from itself. */
+export const BASELINE = 'constant headers'
+
 interface InSituServer {
   /** Reads the key and sets as many headers as the modes do, to constants. */
   readonly baseline: Mode

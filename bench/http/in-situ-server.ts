@@ -6,7 +6,7 @@
 import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as after } from 'node:timers/promises'
-import { IN_SITU_SERVERS, type Mode, type ServerName } from './in-situ-modes.js'
+import { BASELINE, IN_SITU_SERVERS, type Mode, type ServerName } from './in-situ-modes.js'
 import { type Listening, SLICE_MS, type Slice } from './in-situ-slices.js'
 
 /** The part of a slice that does not count: caches and predictors adapt to the new mode. */
@@ -15,7 +15,8 @@ const SETTLE_MS = 20
 const [name, modeName] = process.argv.slice(2)
 const { baseline, modes } = IN_SITU_SERVERS[name as ServerName]
 const listeners: RequestListener[] = []
-for (const make of [baseline, (modes as Record<string, Mode>)[modeName!]!]) listeners.push(await make())
+const measured = modeName === BASELINE ? baseline : (modes as Record<string, Mode>)[modeName!]!
+for (const make of [baseline, measured]) listeners.push(await make())
 
 let serve = listeners[0]!
 let requests = 0

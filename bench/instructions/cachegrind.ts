@@ -6,16 +6,27 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
-import type { Figures } from '../benchmark.js'
+import { compile, findCompiler } from '../compiler.js'
 import { sendRequests } from './client.js'
 
 const SERVER = fileURLToPath(new URL('./server.js', import.meta.url))
-/** One thread, no concurrent compiling and no random seed: what V8 does depends on the requests alone. */
-const NODE_OPTIONS = ['--single-threaded', '--predictable', '--hash-seed=1', '--random-seed=1']
+const CLOCK = fileURLToPath(new URL('../../../bench/instructions/clock.cc', import.meta.url))
+/**
+ * One thread, no concurrent compiling and no random seed; with the clock of `clock.cc` all depends on the requests alone.
+ * An old space that need not grow: one collection of the whole heap costs as much as 100 requests, and comes at another
+ * request in each run.
+ */
+const NODE_OPTIONS = [
+  '--single-threaded',
+  '--predictable',
+  '--hash-seed=1',
+  '--random-seed=1',
+  '--initial-old-space-size=512',
+]
 
 /** Caches as many servers have them, so that the simulation is the same on all machines. */
 const CACHES = ['--I1=32768,8,64', '--D1=32768,8,64', '--LL=8388608,16,64']
@@ -23,18 +34,41 @@ const CACHES = ['--I1=32768,8,64', '--D1=32768,8,64', '--LL=8388608,16,64']
 /** The events of cachegrind by their names in its file. */
 export type Events = Readonly<Record<'Ir' | 'I1mr' | 'ILmr' | 'D1mr' | 'D1mw' | 'DLmr' | 'DLmw', number>>
 
-export const hasValgrind = (): boolean => spawnSync('valgrind', ['--version']).error === undefined
+/** What is missing on this machine; undefined: nothing. */
+export const missing = (): string | undefined =>
+  spawnSync('valgrind', ['--version']).error !== undefined
+    ? 'valgrind is not installed'
+    : findCompiler() === undefined
+      ? 'no C++ compiler found'
+      : undefined
 
-/** What a request costs between the request numbers `from` and `to`, counted from the start of the server. */
+/** What a request costs, from one number of requests since the start of the server to another. */
+export interface RequestCost {
+  readonly instructions: number
+  readonly firstLevel: number
+  readonly lastLevel: number
+}
+
+/** What a request costs between each two of these numbers of requests. Runs as many servers at once as there are cores. */
 export async function countRequests(
   server: string,
   mode: string,
-  { from, to }: { readonly from: number; readonly to: number },
-): Promise<Figures> {
-  const before = await eventsOf(server, mode, from)
-  const after = await eventsOf(server, mode, to)
+  counts: readonly number[],
+): Promise<RequestCost[]> {
+  const events: Events[] = []
+  const rest = [...counts.entries()].reverse() // the longest first
+  const runNext = async () => {
+    for (let next = rest.shift(); next !== undefined; next = rest.shift())
+      events[next[0]] = await eventsOf(server, mode, next[1])
+  }
+  await Promise.all(Array.from({ length: availableParallelism() }, runNext))
+  return counts.slice(1).map((to, i) => costOf(events[i]!, events[i + 1]!, to - counts[i]!))
+}
+
+/** The difference of two runs, for each of the requests by which they differ. */
+export function costOf(before: Events, after: Events, requests: number): RequestCost {
   const each = (...names: readonly (keyof Events)[]) =>
-    names.reduce((sum, name) => sum + after[name] - before[name], 0) / (to - from)
+    names.reduce((sum, name) => sum + after[name] - before[name], 0) / requests
   return {
     instructions: each('Ir'),
     firstLevel: each('I1mr', 'D1mr', 'D1mw'),
@@ -46,16 +80,14 @@ export async function countRequests(
 async function eventsOf(server: string, mode: string, requests: number): Promise<Events> {
   const folder = mkdtempSync(join(tmpdir(), 'millrace-instructions-'))
   try {
-    const file = join(folder, 'events')
+    const [file, clock] = [join(folder, 'events'), join(folder, 'clock.so')]
+    compile(CLOCK, clock, '-shared', '-fPIC')
     const options = ['-q', '--tool=cachegrind', '--cache-sim=yes', ...CACHES, `--cachegrind-out-file=${file}`]
-    const process_ = spawn(
-      'valgrind',
-      [...options, process.execPath, ...NODE_OPTIONS, SERVER, server, mode],
-      {
-        stdio: ['ignore', 'pipe', 2],
-      },
-    )
-    await serve(process_, requests)
+    // Without random addresses, which decide what a table of pointers does.
+    const args = ['-R', 'valgrind', ...options, process.execPath, ...NODE_OPTIONS, SERVER, server, mode]
+    // One thread of libuv: modules are loaded in one order.
+    const env = { ...process.env, LD_PRELOAD: clock, UV_THREADPOOL_SIZE: '1' }
+    await serve(spawn('setarch', args, { env, stdio: ['ignore', 'pipe', 2] }), requests)
     return eventsIn(readFileSync(file, 'utf8'))
   } finally {
     rmSync(folder, { recursive: true, force: true })

@@ -1,89 +1,126 @@
 /**
  * `npm run bench:instructions`: what a limiter adds to a request, in instructions and in simulated misses of the caches,
- * over the same server with constant headers. In the steady state, and in the first requests, in which V8 compiles.
+ * over the same server with constant headers. In the steady state, and before it, while V8 compiles.
  */
 import { SIDES } from '../batches.js'
-import { type Benchmark, type Contender, figureOf, type Goal, type Round } from '../benchmark.js'
-import { countRequests, hasValgrind } from './cachegrind.js'
-import { BY_HAND, CONSTANT, FRAMEWORKS, modesOf, OWN_MODES, PEER } from './servers.js'
+import {
+  type Benchmark,
+  type Contender,
+  type Figures,
+  figureOf,
+  type Goal,
+  type Round,
+} from '../benchmark.js'
+import { countRequests, missing } from './cachegrind.js'
+import { BY_HAND, CONSTANT, type FrameworkName, modesOf, OWN_MODES, PEER } from './servers.js'
 
-/** Between which requests is counted. */
-const STEADY = { full: { from: 15_000, to: 65_000 }, quick: { from: 3_000, to: 5_000 } }
-const FIRST = { full: { from: 100, to: 3_100 }, quick: { from: 100, to: 600 } }
+/** What is counted in each phase: from one number of requests since the start of the server to the next. */
+const PHASES = {
+  first: { title: 'the first', full: [100, 3_000], quick: [20, 120] },
+  early: { title: 'early', full: [3_000, 9_000], quick: [120, 220] },
+  steady: { title: 'steady', full: [15_000, 55_000], quick: [220, 420] },
+} as const
+type Phase = keyof typeof PHASES
+const PHASE_NAMES = Object.keys(PHASES) as Phase[]
 
 const WITHOUT_ADDON = ', without the addon'
 const [MILLRACE, ...OTHERS] = OWN_MODES as [string, ...string[]]
 
+/** In the Map's instructions over constant headers, or misses. */
 interface Bounds {
-  /** Instructions over constant headers, in those of the Map by hand, with the addon and without. */
-  readonly addon?: number
-  readonly typeScript?: number
-  /** Misses of the last level, in those of the Map by hand. */
-  readonly lastLevel?: number
-  /** The other modes, in the instructions of one limiter. */
-  readonly others?: number
+  readonly steady: number
+  readonly withoutAddon?: number
+  readonly early?: number
 }
 
-/** By framework: the bounds in the steady state and in the first requests. */
-const BOUNDS: Readonly<Record<string, { readonly steady: Bounds; readonly first: Bounds }>> = {
-  'node:http': { steady: { addon: 1.2, lastLevel: 1.5, others: 1.3 }, first: { addon: 2 } },
-  Express: { steady: { addon: 1.2, lastLevel: 1.5, others: 1.3 }, first: {} },
-  Fastify: { steady: { addon: 1, typeScript: 1.3, lastLevel: 1.5, others: 1.3 }, first: { addon: 2 } },
+const BOUNDS: Readonly<Record<FrameworkName, Bounds>> = {
+  'node:http': { steady: 1.2, early: 2 },
+  Express: { steady: 1.2 },
+  Fastify: { steady: 1, withoutAddon: 1.3, early: 2 },
 }
+const LAST_LEVEL = 1.5
+/** Several limiters, or routes: in the instructions of one limiter. */
+const SEVERAL = 1.3
+const TO_PEER = 0.5
 
-export const steadyInstructions = counting('in the steady state', STEADY, 'steady')
-export const firstInstructions = counting('in the first requests', FIRST, 'first')
-
-function counting(when: string, requests: typeof STEADY, phase: 'steady' | 'first'): Benchmark {
+export function instructionsOf(framework: FrameworkName): Benchmark {
+  const modes = modesOf(framework)
   return {
-    title: `what a server executes for a request ${when}, by cachegrind`,
-    units: {
-      instructions: 'instructions a request',
-      firstLevel: 'simulated misses of the first-level caches a request',
-      lastLevel: 'simulated misses of the last-level cache a request',
-    },
-    contenders: Object.keys(FRAMEWORKS).flatMap((framework) =>
-      modesOf(framework).flatMap((mode) => [
-        serving(framework, mode, '', requests),
-        ...(mode === MILLRACE ? [serving(framework, mode, WITHOUT_ADDON, requests)] : []),
-      ]),
+    title: `what a request of ${framework} executes, by cachegrind`,
+    units: Object.fromEntries(
+      PHASE_NAMES.flatMap((phase) => {
+        const [from, to] = PHASES[phase].full
+        const requests = `requests ${from.toLocaleString('en')} to ${to.toLocaleString('en')}`
+        return [
+          [figureNames(phase).instructions, `instructions, ${requests}`],
+          [figureNames(phase).firstLevel, `first-level misses, ${requests}`],
+          [figureNames(phase).lastLevel, `last-level misses, ${requests}`],
+        ]
+      }),
     ),
-    rounds: { full: 3, quick: 1 }, // counts repeat, and a round takes half an hour
-    goals: Object.keys(FRAMEWORKS).flatMap((framework) => goalsOf(framework, BOUNDS[framework]![phase])),
-    unavailable: () => (hasValgrind() ? undefined : 'valgrind is not installed'),
+    contenders: [MILLRACE, ...modes.filter((mode) => mode !== MILLRACE)].flatMap((mode) => [
+      serving(framework, mode, ''),
+      ...(mode === MILLRACE ? [serving(framework, mode, WITHOUT_ADDON)] : []),
+    ]),
+    rounds: { full: 1, quick: 1 }, // counts repeat, and a round takes half an hour
+    goals: goalsOf(framework, modes.includes(PEER)),
+    unavailable: missing,
   }
 }
 
-function goalsOf(framework: string, { addon, typeScript, lastLevel, others }: Bounds): Goal[] {
+const figureNames = (phase: Phase) => ({
+  instructions: `${phase}Instructions`,
+  firstLevel: `${phase}FirstLevel`,
+  lastLevel: `${phase}LastLevel`,
+})
+
+function goalsOf(framework: FrameworkName, hasPeer: boolean): Goal[] {
+  const { steady, withoutAddon, early } = BOUNDS[framework]
   const over = (round: Round, mode: string, figure: string) =>
-    figureOf(round, `${framework}: ${mode}`, figure) - figureOf(round, `${framework}: ${CONSTANT}`, figure)
-  const goal = (mode: string, base: string, figure: string, atMost: number | undefined): Goal => ({
+    figureOf(round, mode, figure) - figureOf(round, CONSTANT, figure)
+  const goal = (
+    mode: string,
+    base: string,
+    phase: Phase,
+    atMost?: number,
+    of: 'instructions' | 'lastLevel' = 'instructions',
+  ): Goal => ({
     target: 'P11',
-    label: `${framework}, ${figure === 'instructions' ? figure : 'last-level misses'} over constant headers: ${mode} / ${base}`,
+    label: `${framework}, ${of === 'instructions' ? of : 'last-level misses'} over ${CONSTANT}, ${PHASES[phase].title} requests: ${mode} / ${base}`,
     unit: 'x',
-    value: (round) => over(round, mode, figure) / over(round, base, figure),
+    value: (round) => over(round, mode, figureNames(phase)[of]) / over(round, base, figureNames(phase)[of]),
     ...(atMost !== undefined && { atMost }),
   })
   return [
-    goal(MILLRACE, BY_HAND, 'instructions', addon),
-    goal(MILLRACE + WITHOUT_ADDON, BY_HAND, 'instructions', typeScript),
-    goal(MILLRACE, BY_HAND, 'lastLevel', lastLevel),
-    ...OTHERS.map((mode) => goal(mode, MILLRACE, 'instructions', others)),
-    ...(modesOf(framework).includes(PEER) ? [goal(MILLRACE, PEER, 'instructions', 0.5)] : []),
+    goal(MILLRACE, BY_HAND, 'steady', steady),
+    goal(MILLRACE + WITHOUT_ADDON, BY_HAND, 'steady', withoutAddon),
+    goal(MILLRACE, BY_HAND, 'steady', LAST_LEVEL, 'lastLevel'),
+    goal(MILLRACE, BY_HAND, 'early', early),
+    goal(MILLRACE + WITHOUT_ADDON, BY_HAND, 'early', early),
+    goal(MILLRACE, BY_HAND, 'first'),
+    ...OTHERS.map((mode) => goal(mode, MILLRACE, 'steady', SEVERAL)),
+    ...(hasPeer ? [goal(MILLRACE, PEER, 'steady', TO_PEER), goal(MILLRACE, PEER, 'early')] : []),
   ]
 }
 
-function serving(
-  framework: string,
-  mode: string,
-  build: '' | typeof WITHOUT_ADDON,
-  requests: typeof STEADY,
-): Contender {
+function serving(framework: FrameworkName, mode: string, build: '' | typeof WITHOUT_ADDON): Contender {
   return {
-    name: `${framework}: ${mode}${build}`,
-    measure({ quick }) {
+    name: mode + build,
+    async measure({ quick }) {
       if (build !== '') process.env.MILLRACE_NATIVE = SIDES.TypeScript // the server inherits it
-      return countRequests(framework, mode, requests[quick ? 'quick' : 'full'])
+      return phasesOf(framework, mode, quick ? 'quick' : 'full')
     },
   }
+}
+
+async function phasesOf(framework: string, mode: string, effort: 'full' | 'quick'): Promise<Figures> {
+  const counts = [...new Set(PHASE_NAMES.flatMap((phase) => PHASES[phase][effort]))]
+  const costs = await countRequests(framework, mode, counts)
+  return Object.fromEntries(
+    PHASE_NAMES.flatMap((phase) => {
+      const cost = costs[counts.indexOf(PHASES[phase][effort][0])]!
+      const names = figureNames(phase)
+      return Object.entries(cost).map(([figure, value]) => [names[figure as keyof typeof names], value])
+    }),
+  )
 }

@@ -152,23 +152,24 @@ const fastifyServer: Framework = {
   },
 }
 
-export const FRAMEWORKS: Readonly<Record<string, Framework>> = {
+export const FRAMEWORKS = {
   'node:http': nodeHttp,
   Express: expressServer,
   Fastify: fastifyServer,
-}
+} satisfies Record<string, Framework>
+export type FrameworkName = keyof typeof FRAMEWORKS
 
 /** The names of the modes of a framework. */
-export const modesOf = (framework: string): string[] => [
+export const modesOf = (framework: FrameworkName): string[] => [
   CONSTANT,
   BY_HAND,
-  ...(FRAMEWORKS[framework]!.peer === undefined ? [] : [PEER]),
+  ...((FRAMEWORKS[framework] as Framework).peer === undefined ? [] : [PEER]),
   ...OWN_MODES,
 ]
 
 /** Starts a server of a framework in a mode. */
-export function startServer(framework: string, mode: string): Promise<Server> {
-  const own = FRAMEWORKS[framework]!
+export function startServer(framework: FrameworkName, mode: string): Promise<Server> {
+  const own: Framework = FRAMEWORKS[framework]
   if (mode === CONSTANT) return own.headers(constant)
   if (mode === BY_HAND) return own.headers(byHand())
   return mode === PEER ? own.peer!() : own.millrace(MILLRACE[mode]!)

@@ -3,16 +3,50 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Report } from '../report.js'
 import { renderChart } from './chart.js'
-import { renderPage } from './markdown.js'
+import { type Page, renderPage } from './markdown.js'
 
 const DOCS = fileURLToPath(new URL('../../../docs/measurements/', import.meta.url))
-const CHART = 'performance.svg'
+const NOTES = 'tuning-diary.md'
 
-/** Writes the page and its chart into docs/measurements/ and returns their paths. */
-export async function writePage(report: Report): Promise<string[]> {
-  const page = join(DOCS, 'performance.md')
-  const chart = join(DOCS, CHART)
+export const SPEED = {
+  title: 'Speed and memory',
+  command: 'npm run bench --',
+  how: `Each contender runs in its own process, one after the other, for several rounds. Ratios are computed
+within a round, because the machine's speed changes more between rounds than the contenders differ.
+A case ends before its last round if no verdict can change any more. Each figure is the median of
+the rounds, followed by the lowest and the highest. A target is judged on the better of the two
+builds, with the addon and without, where both were measured; its row names the build if that is the
+one without. What a request costs a server is counted in [instructions](instructions.md), too.`,
+  chart: './performance.svg',
+  notes: NOTES,
+} satisfies Page
+
+export const INSTRUCTIONS: Page = {
+  title: 'Instructions of a request',
+  command: 'npm run bench:instructions --',
+  how: `Each server runs under valgrind's cachegrind for several numbers of requests, one after the other on one
+connection. The difference of two runs, for each of the requests by which they differ, is a figure:
+what it counts does not depend on the machine's load. Node runs on one thread, with fixed seeds, a
+clock that goes on by 4 us at each reading, and a heap that is never collected as a whole. The
+caches that cachegrind simulates are 32 KB for instructions, 32 KB for data, and 8 MB for both. The
+targets compare what a limiter adds to the same server with constant headers.`,
+  notes: NOTES,
+}
+
+/** Writes the page of speed and its chart into docs/measurements/ and returns their paths. */
+export async function writeSpeed(report: Report): Promise<string[]> {
+  const chart = join(DOCS, SPEED.chart)
   await writeFile(chart, renderChart(report))
-  await writeFile(page, renderPage(report, { chart: `./${CHART}`, notes: 'tuning-diary.md' }))
-  return [page, chart]
+  return [await writePage('performance.md', report, SPEED), chart]
+}
+
+/** Writes the page of instructions, and returns its path. */
+export async function writeInstructions(report: Report): Promise<string[]> {
+  return [await writePage('instructions.md', report, INSTRUCTIONS)]
+}
+
+async function writePage(name: string, report: Report, page: Page): Promise<string> {
+  const path = join(DOCS, name)
+  await writeFile(path, renderPage(report, page))
+  return path
 }

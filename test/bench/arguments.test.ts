@@ -90,9 +90,11 @@ test('unknown options, extra arguments and missing values are errors', () => {
   assert.match(errorTextFor('--case'), 'argument missing')
 })
 
-test('bench:instructions runs both cases, or those that are named', () => {
+test('bench:instructions runs all cases, or those that are named', () => {
   assert.equal(parseInstructionsArguments([]).cases, Object.keys(INSTRUCTIONS_CASES))
-  assert.equal(parseInstructionsArguments(['--case', 'instructions-first']).cases, ['instructions-first'])
+  assert.equal(parseInstructionsArguments(['--case', 'instructions-node']).cases, ['instructions-node'])
+  assert.not(parseInstructionsArguments([]).report)
+  assert.ok(parseInstructionsArguments(['--report']).report)
 })
 
 test.run()

@@ -3,9 +3,10 @@ import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { eventsIn } from '../../bench/instructions/cachegrind.js'
+import { costOf, eventsIn } from '../../bench/instructions/cachegrind.js'
 import { sendRequests } from '../../bench/instructions/client.js'
-import { FRAMEWORKS, modesOf, startServer } from '../../bench/instructions/servers.js'
+import { instructionsOf } from '../../bench/instructions/instructions.js'
+import { FRAMEWORKS, type FrameworkName, modesOf, startServer } from '../../bench/instructions/servers.js'
 
 const portOf = (server: Server): number => (server.address() as AddressInfo).port
 
@@ -15,7 +16,9 @@ function remainingOf({ headers }: Response): number {
   return Number(item ?? headers.get('x-ratelimit-remaining'))
 }
 
-for (const framework of Object.keys(FRAMEWORKS))
+const NAMES = Object.keys(FRAMEWORKS) as FrameworkName[]
+
+for (const framework of NAMES)
   for (const mode of modesOf(framework))
     test(`${framework}, ${mode}: requests on one connection are served and counted`, async () => {
       const server = await startServer(framework, mode)
@@ -52,5 +55,25 @@ test('the sums of cachegrind are read by the names of its events', () => {
   assert.is(events.DLmw, 1)
   assert.throws(() => eventsIn('events: Ir\n'), 'no summary')
 })
+
+test('a cost is the difference of two runs, for each request', () => {
+  const [before, after] = [1, 3].map((n) =>
+    eventsIn(
+      `events: Ir I1mr ILmr D1mr DLmr D1mw DLmw\nsummary: ${Array(7)
+        .fill(60 * n)
+        .join(' ')}\n`,
+    ),
+  )
+  assert.equal(costOf(before!, after!, 10), { instructions: 12, firstLevel: 36, lastLevel: 36 })
+})
+
+for (const framework of NAMES)
+  test(`${framework}: each goal is computed from what was counted`, () => {
+    const { contenders, units, goals } = instructionsOf(framework)
+    const figures = (each: number) => Object.fromEntries(Object.keys(units).map((unit) => [unit, each]))
+    const round = Object.fromEntries(contenders.map(({ name }, i) => [name, figures(i ** 2)]))
+    for (const { label, value } of goals)
+      assert.ok(Number.isFinite(value(round)) && value(round) !== 0, label)
+  })
 
 test.run()

@@ -4,9 +4,10 @@ import { type Benchmark, type Goal, ratioOf } from '../../bench/benchmark.js'
 import { renderChart } from '../../bench/page/chart.js'
 import { renderPage } from '../../bench/page/markdown.js'
 import { panelsOf } from '../../bench/page/panels.js'
+import { SPEED } from '../../bench/page/write.js'
 import { type Report, reportCase, reportSkipped } from '../../bench/report.js'
 
-const LINKS = { chart: 'chart.svg', notes: 'notes.md' }
+const LINKS = { ...SPEED, chart: 'chart.svg', notes: 'notes.md' }
 
 const check: Benchmark = {
   title: 'deciding',

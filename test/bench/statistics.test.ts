@@ -1,6 +1,7 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { figureOf, type Round, ratioAbove, ratioOf } from '../../bench/benchmark.js'
+import { outcome } from '../../bench/format.js'
 import { median, summarize } from '../../bench/statistics.js'
 import { isDecided, judge } from '../../bench/verdict.js'
 
@@ -61,6 +62,26 @@ test('a goal without a bound is neither met nor missed', () => {
   const verdict = judge({ label: '', unit: 'ns', value: () => 1 }, [{}])
   assert.is(verdict.met, undefined)
   assert.is(verdict.missedBy, undefined)
+})
+
+test('a goal whose contenders differ less than one from itself is not judged, and all its rounds are measured', () => {
+  const rounds = [1, 2, 3].map((ns) => ({ ours: { ns }, constant: { ns: ns / 2 } }))
+  const goalBeside = (difference: number) =>
+    ({
+      label: '',
+      unit: 'x',
+      value: () => 2,
+      atMost: 3,
+      noise: { difference: () => difference, itself: (round: Round) => figureOf(round, 'constant') },
+    }) as const
+  const noisy = judge(goalBeside(-1), rounds) // the range of the constant is 1
+  assert.ok(noisy.isTooNoisy)
+  assert.is(noisy.met, undefined)
+  assert.is(outcome(noisy), 'too noisy to tell')
+  const quiet = judge(goalBeside(-1.1), rounds)
+  assert.is(quiet.met, true)
+  assert.is(outcome(quiet), 'met')
+  assert.not(isDecided([goalBeside(5)], rounds, 4))
 })
 
 test('a missing figure is an error, not NaN', () => {
