@@ -19,7 +19,7 @@ export interface HttpArguments extends CommonArguments {
 
 export interface InstructionsArguments extends CommonArguments {
   readonly cases: readonly (keyof typeof INSTRUCTIONS_CASES)[]
-  /** Whether to write docs/measurements/instructions.md. */
+  /** Whether to write the page of instructions. */
   readonly report: boolean
 }
 

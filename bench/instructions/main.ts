@@ -1,6 +1,6 @@
 /**
  * `npm run bench:instructions`: counts instructions of servers under load. Needs valgrind. `--report` writes
- * docs/measurements/instructions.md.
+ * its page.
  */
 import { parseInstructionsArguments } from '../arguments.js'
 import { measureAndPrint, runCommand } from '../command.js'
