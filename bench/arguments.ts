@@ -106,7 +106,7 @@ export function parseInstructionsArguments(
       'Counts the instructions and the cache misses of servers for a request, under cachegrind: a Map by hand, each peer, and Millrace.',
     )
     .addOption(caseOption(names))
-    .addOption(reportOption('write docs/measurements/instructions.md from a run of all cases'))
+    .addOption(reportOption('write the page instructions.md of docs/measurements/, from a run of all cases'))
     .parse(argv, { from: 'user' })
     .opts<{ case: InstructionsArguments['cases']; quick?: boolean; json?: boolean; report?: boolean }>()
   const { case: cases, quick = false, json = false, report = false } = options
