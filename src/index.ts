@@ -13,6 +13,7 @@ export type { Limiter, LimiterStats } from './api/limiter.js'
 export type {
   GroupKeys,
   GroupOptions,
+  GroupStats,
   GroupWaitOptions,
   LimiterGroup,
 } from './api/limiter-group.js'
@@ -36,6 +37,7 @@ export type { BatchDecision, Costs } from './core/batch-decision.js'
 export { type Clock, type ManualClock, manualClock } from './core/clock.js'
 export type { ConfigStatistics } from './core/config-statistics.js'
 export type { Decision, DecisionFields, RuleDecision, ShadowDecision } from './core/decision.js'
+export type { Counts, FigureCounts, RuleCounts, WithoutStore } from './core/decision-counts.js'
 export type { DecisionSource } from './core/decision-source.js'
 export type { Duration } from './core/duration.js'
 export { type ErrorCode, MillraceError } from './core/errors.js'

@@ -1,5 +1,5 @@
 import type { GroupDecision } from '../core/group-decision.js'
-import type { GroupKeys, GroupOptions, GroupWaitOptions } from './limiter-group.js'
+import type { GroupKeys, GroupOptions, GroupStats, GroupWaitOptions } from './limiter-group.js'
 import type { AsyncReservation } from './reservation.js'
 
 /**
@@ -119,4 +119,14 @@ export interface AsyncLimiterGroup<Name extends string = string> {
    * ```
    */
   refund(decision: GroupDecision<Name>): Promise<number>
+
+  /**
+   * Returns what this group has decided. Its members count their own decisions, too: see {@link Limiter.stats}.
+   * @returns the counts of this thread
+   * @example
+   * ```ts
+   * console.log((await logins.stats()).own.refused)
+   * ```
+   */
+  stats(): Promise<GroupStats>
 }

@@ -1,3 +1,4 @@
+import type { Counts } from '../core/decision-counts.js'
 import type { GroupDecision } from '../core/group-decision.js'
 import type { Signal } from '../core/on-abort.js'
 import type { Size } from '../core/sizes.js'
@@ -29,6 +30,15 @@ export interface GroupWaitOptions<Name extends string = string> extends GroupOpt
    * @default a wait without an end
    */
   signal?: Signal
+}
+
+/** The counts of a group in this thread. */
+export interface GroupStats {
+  /** The decisions of the group: an attempt of `wait` that is refused before it charges is not one. */
+  readonly own: Counts & {
+    /** By the names of the members: a member has refused what was refused in its name. */
+    readonly members: Readonly<Record<string, Counts>>
+  }
 }
 
 /**
@@ -150,4 +160,14 @@ export interface LimiterGroup<Name extends string = string> {
    * ```
    */
   refund(decision: GroupDecision<Name>): number
+
+  /**
+   * Returns what this group has decided. Its members count their own decisions, too: see {@link Limiter.stats}.
+   * @returns the counts of this thread
+   * @example
+   * ```ts
+   * console.log(logins.stats().own.refused)
+   * ```
+   */
+  stats(): GroupStats
 }

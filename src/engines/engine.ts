@@ -1,6 +1,7 @@
 import type { BatchDecision, Costs } from '../core/batch-decision.js'
 import type { ConfigStatistics } from '../core/config-statistics.js'
 import type { Decision } from '../core/decision.js'
+import type { Counts, RuleCounts } from '../core/decision-counts.js'
 import type { Statistics } from '../memory/statistics.js'
 
 /** The counters of a limiter, as `limiter.stats()` returns them. */
@@ -10,9 +11,29 @@ export interface EngineStatistics extends Statistics {
    * the addon is not loaded, and TypeScript does everything.
    */
   native: 'addon' | 'none'
+  /** What this limiter has decided in this thread, also by rule: add these up over threads and processes. */
+  own: Counts & RuleCounts<Counts>
+  /**
+   * What all threads and processes on the same memory have decided: each of them has the same numbers. They are those of
+   * `allowed`, `denied` and `shadowDenied`. Undefined on Redis and Memcached, which count no decisions.
+   */
+  shared?: Pick<Counts, 'admitted' | 'refused' | 'shadowRefused'>
+  /** Pending calls of `wait` of this limiter. */
+  waiting: number
+  /** Of a pool: decisions and changes of this thread that wait for a worker. Above `maxPending`, calls are refused. */
+  pending?: number
   /** Only of a limiter with a configuration store. */
   config?: ConfigStatistics
 }
+
+/** The counters that an engine has. */
+export type CountedStatistics = Omit<EngineStatistics, 'waiting'>
+
+export const sharedIn = ({ allowed, denied, shadowDenied }: Statistics) => ({
+  admitted: allowed,
+  refused: denied,
+  shadowRefused: shadowDenied,
+})
 
 /** Changes of keys other than decisions. With several rules, a change acts on all of them. */
 export interface Changes {
@@ -71,7 +92,7 @@ export interface Engine<D extends OwnDecision> {
    * engine or a worker has counted.
    */
   tally(allowed: number, denied: number, shadowDenied?: number): void
-  statistics(): EngineStatistics
+  statistics(): CountedStatistics
   /** Adds the counts of this thread to the shared statistics. */
   flush(): void
   /** Ends the engine: a file may be unmapped now. Decisions can still be read. */

@@ -13,9 +13,10 @@ import {
 } from './hop.js'
 import { hasIntegrity } from './integrity.js'
 import type { OutgoingOptions } from './options.js'
-import { Outgoing } from './outgoing.js'
+import { Outgoing, type OutgoingHandles } from './outgoing.js'
 
 export type { OutgoingOptions, OutgoingRequest } from './options.js'
+export type { OutgoingHandles, OutgoingStats } from './outgoing.js'
 
 /** A `fetch`: that of Node.js, of the package undici, or one that calls them. */
 export type AnyFetch = (input: never, init?: never) => Promise<FetchResponse>
@@ -29,7 +30,7 @@ export type { FetchResponse } from './hop.js'
  * It follows redirects itself, and counts each of them. A pending call ends by its `signal`.
  * @param fetch the function to limit
  * @param options the limiter, and how calls wait
- * @returns a function with the same arguments and results. In addition to the errors of `fetch`, it rejects with
+ * @returns a function with the same arguments and results, and with `stats()`. In addition to the errors of `fetch`, it rejects with
  * `ERR_MILLRACE_OVERLOADED` (`maxPending`), `MillraceLimited` (`maxWaitMs`, and `mode: 'refuse'`), and the errors
  * of {@link Limiter.wait}
  * @throws {MillraceError} `ERR_MILLRACE_INVALID_OPTION`, `ERR_MILLRACE_CLOSED`
@@ -43,7 +44,10 @@ export type { FetchResponse } from './hop.js'
  * const response = await politeFetch('https://api.example.com/items', { signal: AbortSignal.timeout(5_000) })
  * ```
  */
-export function limitedFetch<Fetch extends AnyFetch>(fetch: Fetch, options: OutgoingOptions): Fetch {
+export function limitedFetch<Fetch extends AnyFetch>(
+  fetch: Fetch,
+  options: OutgoingOptions,
+): Fetch & OutgoingHandles {
   if (typeof fetch !== 'function') throw invalid('fetch', fetch, 'a function')
   const outgoing = new Outgoing(options)
   const send = fetch as unknown as (input: FetchInput, init?: FetchInit) => Promise<FetchResponse>
@@ -84,7 +88,7 @@ export function limitedFetch<Fetch extends AnyFetch>(fetch: Fetch, options: Outg
       hop = nextHop(hop, response)
     }
   }
-  return limited as unknown as Fetch
+  return Object.assign(limited as unknown as Fetch, outgoing.handles)
 }
 
 /** @throws TypeError as `fetch` rejects with, if the body is not what the call asked for */

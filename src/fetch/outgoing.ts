@@ -27,9 +27,32 @@ export interface Sent {
   readonly attempt: number
 }
 
+/** The calls of one function that limits, in this thread. */
+export interface OutgoingStats {
+  /** Admitted calls: each time that one was sent, also again. */
+  readonly admitted: number
+  /** Of `admitted`: those that have waited for their turn. */
+  readonly waited: number
+  /** Calls that were rejected with `MillraceLimited`, or with `ERR_MILLRACE_OVERLOADED`. */
+  readonly refused: number
+  /** Of `refused`: those whose host was paused. */
+  readonly blocked: number
+  /** Calls that wait at present. */
+  readonly waiting: number
+  /** How often an answer has paused a host. */
+  readonly pauses: number
+}
+
+/** What a limited function has beside the arguments of its own. */
+export interface OutgoingHandles {
+  /** Returns what became of the calls. */
+  stats(): OutgoingStats
+}
+
 /** Admits outgoing calls, and hears what the answers tell. One for each function that limits. */
 export class Outgoing {
   readonly #options: CheckedOptions
+  readonly #counts = { admitted: 0, waited: 0, refused: 0, blocked: 0, waiting: 0, pauses: 0 }
 
   /** @throws MillraceError `ERR_MILLRACE_INVALID_OPTION` */
   constructor(options: OutgoingOptions) {
@@ -45,7 +68,9 @@ export class Outgoing {
     const { limiter, isStrict, refuses } = this.#options
     const host = hostOf(limiter, key)
     try {
-      return refuses || host.waiting === 0 ? host.admitNow(isStrict) : undefined
+      const permit = refuses || host.waiting === 0 ? host.admitNow(isStrict) : undefined
+      if (permit !== undefined) this.#counts.admitted++
+      return permit
     } finally {
       host.release() // without a permit; and if the key is none
     }
@@ -63,9 +88,13 @@ export class Outgoing {
     if (permit !== undefined) return permit
     const host = hostOf(limiter, key)
     try {
-      if (refuses || host.pausedMs() > maxWaitMs) throw host.refusal()
-      if (attempt === 0 && host.waiting >= maxPending) throw overloaded(host.waiting, maxPending)
-      return await this.#wait(host, signal)
+      if (refuses || host.pausedMs() > maxWaitMs) throw this.#refused(host.refusal(), host)
+      if (attempt === 0 && host.waiting >= maxPending)
+        throw this.#refused(overloaded(host.waiting, maxPending), host)
+      const turn = await this.#wait(host, signal)
+      this.#counts.admitted++
+      this.#counts.waited++
+      return turn
     } finally {
       host.release()
     }
@@ -82,17 +111,31 @@ export class Outgoing {
     const pauseMs = wantedMs === undefined ? undefined : Math.min(wantedMs, maxPauseMs)
     const host = hostOf(limiter, key)
     permit.end()
-    if (pauseMs !== undefined) host.pause(pauseMs)
+    if (pauseMs !== undefined) {
+      host.pause(pauseMs)
+      this.#counts.pauses++
+    }
     host.release()
     if (refuses || sent.attempt >= retries || !sent.canResend) return false
     if (pauseMs === undefined || pauseMs > maxWaitMs) return false
     return status === 429 || (status === 503 && IDEMPOTENT.has(sent.method))
   }
 
+  get handles(): OutgoingHandles {
+    return { stats: () => ({ ...this.#counts }) }
+  }
+
+  #refused<E extends Error>(error: E, host: Host): E {
+    this.#counts.refused++
+    if (host.pausedMs() > 0) this.#counts.blocked++
+    return error
+  }
+
   async #wait(host: Host, signal: Signal | undefined): Promise<Permit> {
     const { isStrict, jitter, maxWaitMs } = this.#options
-    const deadline = new Deadline(maxWaitMs, signal, () => host.refusal())
+    const deadline = new Deadline(maxWaitMs, signal, () => this.#refused(host.refusal(), host))
     host.waiting++
+    this.#counts.waiting++
     try {
       for (;;) {
         const { pauses } = host
@@ -111,6 +154,7 @@ export class Outgoing {
       }
     } finally {
       host.waiting--
+      this.#counts.waiting--
       deadline.end()
     }
   }

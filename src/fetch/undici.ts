@@ -2,9 +2,10 @@ import type { Dispatcher } from 'undici'
 import { DispatcherWatch } from './dispatcher-watch.js'
 import { LimitedDispatch } from './limited-dispatch.js'
 import type { OutgoingOptions } from './options.js'
-import { Outgoing } from './outgoing.js'
+import { Outgoing, type OutgoingHandles } from './outgoing.js'
 
 export type { OutgoingOptions, OutgoingRequest } from './options.js'
+export type { OutgoingHandles, OutgoingStats } from './outgoing.js'
 
 /**
  * Limits the requests of a dispatcher of the package undici, 7: an `Agent`, a `Pool` or a `Client`. They wait and
@@ -15,7 +16,7 @@ export type { OutgoingOptions, OutgoingRequest } from './options.js'
  * A request that need not wait gets the dispatcher's own answer. What waits when the dispatcher is destroyed or
  * closed ends with the dispatcher's error.
  * @param options the limiter, and how requests wait
- * @returns an interceptor for `compose`
+ * @returns an interceptor for `compose`, with `stats()`
  * @throws {MillraceError} `ERR_MILLRACE_INVALID_OPTION`, `ERR_MILLRACE_CLOSED`
  * @example
  * ```ts
@@ -28,10 +29,13 @@ export type { OutgoingOptions, OutgoingRequest } from './options.js'
  * const { statusCode } = await request('https://api.example.com/items', { dispatcher })
  * ```
  */
-export function limitInterceptor(options: OutgoingOptions): Dispatcher.DispatcherComposeInterceptor {
+export function limitInterceptor(
+  options: OutgoingOptions,
+): Dispatcher.DispatcherComposeInterceptor & OutgoingHandles {
   const outgoing = new Outgoing(options)
-  return (dispatch) => {
+  const intercept: Dispatcher.DispatcherComposeInterceptor = (dispatch) => {
     const watch = new DispatcherWatch(dispatch)
     return (request, handler) => new LimitedDispatch(outgoing, dispatch, watch, request, handler).start()
   }
+  return Object.assign(intercept, outgoing.handles)
 }

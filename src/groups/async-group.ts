@@ -1,5 +1,5 @@
 import type { AsyncLimiterGroup } from '../api/async-limiter-group.js'
-import type { GroupKeys, GroupOptions, GroupWaitOptions } from '../api/limiter-group.js'
+import type { GroupKeys, GroupOptions, GroupStats, GroupWaitOptions } from '../api/limiter-group.js'
 import { type AsyncReservation, PoolReservation } from '../api/reservation.js'
 import type { Decision } from '../core/decision.js'
 import type { MembersDecision } from '../core/group-decision.js'
@@ -42,6 +42,10 @@ export class AsyncGroup extends BaseGroup implements AsyncLimiterGroup {
 
   async refund(decision: MembersDecision): Promise<number> {
     return this.giveBack(decision)
+  }
+
+  async stats(): Promise<GroupStats> {
+    return this.counts
   }
 
   /** The steps of `InlineGroup.decide`, with decisions that are promises. */

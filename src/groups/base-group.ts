@@ -5,9 +5,10 @@ import {
   foreignDecisionError,
   neverAdmittedError,
 } from '../api/checks.js'
-import type { GroupKeys, GroupOptions, GroupWaitOptions } from '../api/limiter-group.js'
+import type { GroupKeys, GroupOptions, GroupStats, GroupWaitOptions } from '../api/limiter-group.js'
 import type { Reserved } from '../api/reservation.js'
 import type { Decision } from '../core/decision.js'
+import { DecisionCounts } from '../core/decision-counts.js'
 import { MillraceError } from '../core/errors.js'
 import { MembersDecision } from '../core/group-decision.js'
 import { Outcome } from '../core/inline-decision.js'
@@ -35,6 +36,8 @@ export abstract class BaseGroup {
   readonly #own: readonly GroupMember[]
   readonly #names: readonly string[]
   readonly #kind: string
+  /** Figures of members are not read: that would take longer than the decision. */
+  readonly #counts = new DecisionCounts(Number.POSITIVE_INFINITY)
   readonly #queues = new GroupQueues<MembersDecision>()
 
   constructor(kind: string, members: readonly GroupMember[]) {
@@ -77,13 +80,23 @@ export abstract class BaseGroup {
 
   /** The decision of a request that all members admitted. */
   protected admission(parts: readonly Decision[]): MembersDecision {
-    return this.#decisionOf(parts, -1)
+    return this.#counted(this.#decisionOf(parts, -1))
   }
 
   /** The decision of a request that one member refused. Peeks at all others. */
   protected refusal(requests: Requests, refusing: number, refused: Decision): MembersDecision {
     const parts = this.own.map((member, i) => (i === refusing ? refused : member.peek(requests[i]!)))
-    return this.#decisionOf(parts, refusing)
+    return this.#counted(this.#decisionOf(parts, refusing))
+  }
+
+  /** The counts of this group. */
+  protected get counts(): GroupStats {
+    return statsOf(this.#counts)
+  }
+
+  #counted(decision: MembersDecision): MembersDecision {
+    this.#counts.countOfMembers(decision, this.#names)
+    return decision
   }
 
   /** The later members with `countRefused` that refuse a request, too: each charges what it refuses itself. */
@@ -197,6 +210,12 @@ export abstract class BaseGroup {
     if (MembersDecision.is(decision) && decision.group === this) return decision.parts
     throw foreignDecisionError(decision, 'group')
   }
+}
+
+/** The counts of a group. */
+export function statsOf(counts: DecisionCounts): GroupStats {
+  const { rules, ...own } = counts.presentCounts()
+  return { own: { ...own, members: rules } }
 }
 
 /** Checks that only members have keys. @throws MillraceError `ERR_MILLRACE_INVALID_KEY` */

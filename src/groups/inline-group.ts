@@ -1,4 +1,10 @@
-import type { GroupKeys, GroupOptions, GroupWaitOptions, LimiterGroup } from '../api/limiter-group.js'
+import type {
+  GroupKeys,
+  GroupOptions,
+  GroupStats,
+  GroupWaitOptions,
+  LimiterGroup,
+} from '../api/limiter-group.js'
 import { InlineReservation, type Reservation } from '../api/reservation.js'
 import type { Decision } from '../core/decision.js'
 import type { MembersDecision } from '../core/group-decision.js'
@@ -36,6 +42,10 @@ export class InlineGroup extends BaseGroup implements LimiterGroup {
 
   refund(decision: MembersDecision): number {
     return this.giveBack(decision)
+  }
+
+  stats(): GroupStats {
+    return this.counts
   }
 
   /** The steps of `AsyncGroup.decide`. Promises would take longer than the decisions. */

@@ -103,6 +103,7 @@ export class Conclusions<Request, Response> {
       const call = { limit, request, response, follows, limiter, key: key as string, cost, decision }
       return this.#admitSlowly(call, this.#delays)
     }
+    limit.counts.decisions.count(decision, 'decided')
     if (!this.#isShadow) this.#show(limit, response, decision, follows)
     if (this.#options.countIf !== undefined) this.#countLater(limit.limiter, request, response, decision)
     return undefined
@@ -118,8 +119,9 @@ export class Conclusions<Request, Response> {
    * figures, and a refusal is no request over the limit. It is a failure, as if the limiter had thrown.
    */
   #outage(limit: RouteLimit<Response>, request: Request, response: Response, decision: Decision): Step {
+    const answer = decision.allowed ? 'pass' : this.#failures.report(outageError(decision), request)
+    limit.counts.decisions.count(decision, answer === 'pass' || this.#isShadow ? 'passed' : 'decided')
     if (decision.allowed) return undefined
-    const answer = this.#failures.report(outageError(decision), request)
     if (this.#framework.hasGone(request)) return GONE
     if (answer === 'pass' || this.#isShadow) return undefined
     limit.headers.writeRetryAfter(response, decision)
@@ -130,7 +132,10 @@ export class Conclusions<Request, Response> {
   /** A request over its limit. */
   #refuse(call: Refused<Request, Response>): Step | Promise<Step> {
     this.#tell(call.request, call.decision)
-    if (this.#isShadow) return undefined
+    if (this.#isShadow) {
+      call.limit.counts.decisions.count(call.decision, 'passed')
+      return undefined
+    }
     if (this.#delays !== undefined) return this.#slowDown(call, this.#delays)
     const judged = this.#judge(call)
     return judged instanceof Promise
@@ -148,6 +153,8 @@ export class Conclusions<Request, Response> {
       if (isPromise(refunded)) Promise.resolve(refunded).catch(report)
       return this.#refusal(call, { isBanned: false, decision: new NoPlaceDecision(decision, ms) })
     }
+    limit.counts.decisions.count(decision)
+    if (ms > 0) limit.counts.delayed++
     this.#show(limit, response, decision, follows)
     if (this.#options.countIf !== undefined) this.#countLater(limiter, request, response, decision)
     return this.#delay(call, delays, ms)
@@ -165,6 +172,8 @@ export class Conclusions<Request, Response> {
       if (typeof state === 'object' && !state.allowed) return this.#outage(limit, request, response, state)
       if (state === true || !delays.hasPlace(key))
         return this.#refusal(call, { isBanned: false, decision: call.decision })
+      limit.counts.decisions.count(decision, 'delayed')
+      limit.counts.delayed++
       this.#show(limit, response, decision, follows)
       return this.#delay(call, delays, delays.afterRefusal(call, cost))
     }
@@ -200,6 +209,8 @@ export class Conclusions<Request, Response> {
 
   #refusal(call: Call<Request, Response>, { isBanned, decision }: Judgement): Refusal {
     const { limit, request, response, follows } = call
+    // A refusal that begins a ban is one by the limit, though its answer is that of the ban.
+    limit.counts.decisions.count(call.decision.allowed ? decision : call.decision, 'decided', isBanned)
     this.#framework.keep(request, response, decision)
     this.#show(limit, response, decision, follows)
     limit.headers.writeRetryAfter(response, decision)

@@ -6,6 +6,7 @@ import type { RateLimitOptions } from './options.js'
 import { Policy } from './policy.js'
 import { pathsAfter } from './readings.js'
 import { pathsByParse } from './routes/request-path.js'
+import type { RateLimitHandles } from './stats.js'
 import { GONE, type Step } from './step.js'
 
 export { ipKey } from './addresses/ip-key.js'
@@ -30,12 +31,8 @@ export interface ExpressOptions extends RateLimitOptions<Request, Response> {
 }
 
 /** Limits requests: middleware for `app.use`, a router or a route. */
-export interface RateLimiter {
+export interface RateLimiter extends RateLimitHandles {
   (request: Request, response: Response, next: NextFunction): void
-  /** Forgets what a key has used, and ends its ban. */
-  reset(key: string): Promise<void>
-  /** Closes the limiters that were made from the options. A `limiter` of your own stays open. */
-  close(): Promise<void>
 }
 
 /** Express cuts off `url` what a router is mounted at, and puts it into `baseUrl`. */
@@ -77,8 +74,5 @@ export function rateLimit(options: ExpressOptions): RateLimiter {
     else if (step instanceof Promise) step.then((later) => finish(later, request, response, next)).catch(next)
     else finish(step, request, response, next)
   }
-  return Object.assign(limited, {
-    reset: (key: string) => policy.reset(key),
-    close: () => policy.close(),
-  })
+  return Object.assign(limited, policy.handles)
 }

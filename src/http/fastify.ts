@@ -8,6 +8,7 @@ import { Policy } from './policy.js'
 import { fastifyPathsOf, isWithin, type Paths, pathsWithin } from './readings.js'
 import { type SemicolonConfig, usesSemicolon } from './routes/request-path.js'
 import { RouteGroups } from './routes/route-groups.js'
+import type { RateLimitStats } from './stats.js'
 import { GONE, type Refusal, type Step } from './step.js'
 
 export { ipKey } from './addresses/ip-key.js'
@@ -52,6 +53,8 @@ declare module 'fastify' {
   interface FastifyInstance {
     /** Forgets what a key has used, and ends its ban. */
     resetRateLimit(key: string): Promise<void>
+    /** What became of the requests of the first limiter of the app, by route and by rule. */
+    rateLimitStats(): Promise<RateLimitStats>
   }
 }
 
@@ -138,15 +141,16 @@ function install(fastify: FastifyInstance, options: FastifyOptions): void {
   if (!fastify.hasRequestDecorator('rateLimit')) fastify.decorateRequest('rateLimit', null)
   if (!fastify.hasDecorator('resetRateLimit')) {
     fastify.decorate('resetRateLimit', async (key: string) => policy.reset(key))
+    fastify.decorate('rateLimitStats', () => policy.stats())
   }
 
   const finish = (step: Step, request: FastifyRequest, reply: FastifyReply, next: () => void): void => {
     if (step === undefined) next()
     else if (step !== GONE) void policy.answer(step, request, reply, handler, send)
   }
-  fastify.addHook('onRoute', ({ config, url }) => {
+  fastify.addHook('onRoute', ({ config, method, url }) => {
     const rules = config?.rateLimit
-    if (rules) groups.find(rules, `config.rateLimit of ${url}`) // a wrong rule fails here, and not at a request
+    if (rules) groups.find(rules, `${[method].flat().join('|')} ${url}`, `config.rateLimit of ${url}`) // a wrong rule fails here, and not at a request
   })
   const limit = (request: FastifyRequest, reply: FastifyReply, next: () => void): void => {
     const rules = request.routeOptions.config?.rateLimit
@@ -154,7 +158,7 @@ function install(fastify: FastifyInstance, options: FastifyOptions): void {
       next()
       return
     }
-    const own = rules && groups.find(rules, 'config.rateLimit')
+    const own = rules && groups.find(rules, request.routeOptions.url ?? request.url, 'config.rateLimit')
     const step = own === undefined ? policy.admit(request, reply) : policy.admitBy(own, request, reply)
     if (step === undefined) next()
     else if (step instanceof Promise) void step.then((later) => finish(later, request, reply, next))

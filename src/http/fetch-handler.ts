@@ -4,6 +4,7 @@ import { type Flight, flightOf, inFlight } from './flight.js'
 import type { Framework } from './framework.js'
 import { checkOptionsObject, type RateLimitOptions } from './options.js'
 import { Policy } from './policy.js'
+import type { RateLimitHandles } from './stats.js'
 import { GONE, GONE_STATUS, type Refusal } from './step.js'
 import { checkResponse, hasHeaders, httpRequestOf, pathOf } from './web-request.js'
 
@@ -28,12 +29,8 @@ export type FetchHandler<Rest extends unknown[]> = (
 ) => Response | Promise<Response>
 
 /** A limited {@link FetchHandler}. */
-export interface LimitedFetchHandler<Rest extends unknown[]> {
+export interface LimitedFetchHandler<Rest extends unknown[]> extends RateLimitHandles {
   (request: Request, ...rest: Rest): Promise<Response>
-  /** Forgets what a key has used, and ends its ban. */
-  reset(key: string): Promise<void>
-  /** Closes the limiters that were made from the options. A `limiter` of your own stays open. */
-  close(): Promise<void>
 }
 
 /** Where the decision of a request is kept. */
@@ -121,10 +118,7 @@ export function limitFetch<Rest extends unknown[]>(
     const exchange = new Exchange(request)
     return inFlight(exchange.flight, () => answer(exchange, rest))
   }
-  return Object.assign(limited, {
-    reset: (name: string) => policy.reset(name),
-    close: () => policy.close(),
-  })
+  return Object.assign(limited, policy.handles)
 }
 
 /** The same options for exchanges: each function is given what the user's types say. */

@@ -15,6 +15,7 @@ import { checkOptionsObject, type RateLimitOptions } from './options.js'
 import { Policy } from './policy.js'
 import { type Paths, pathsAfter, pathsWithin, withoutQuery } from './readings.js'
 import type { Targets } from './routes/request-path.js'
+import type { RateLimitHandles } from './stats.js'
 import { GONE, GONE_STATUS, type Refusal } from './step.js'
 import { checkResponse, hasHeaders, httpRequestOf, pathOf } from './web-request.js'
 
@@ -38,12 +39,7 @@ export interface HonoOptions extends RateLimitOptions<Context, Context> {
 }
 
 /** Limits requests: middleware for `app.use` or a route. */
-export interface RateLimiter extends MiddlewareHandler {
-  /** Forgets what a key has used, and ends its ban. */
-  reset(key: string): Promise<void>
-  /** Closes the limiters that were made from the options. A `limiter` of your own stays open. */
-  close(): Promise<void>
-}
+export interface RateLimiter extends MiddlewareHandler, RateLimitHandles {}
 
 /** The variable of a context with its decision, and the fields with its flight and the headers that were set. */
 const DECISION = 'rateLimit'
@@ -249,10 +245,7 @@ function limitHono(options: HonoOptions): RateLimiter {
   }
   const limited: MiddlewareHandler = (context, next) =>
     inFlight(flightIn(context), () => limit(context, next))
-  return Object.assign(limited, {
-    reset: (key: string) => policy.reset(key),
-    close: () => policy.close(),
-  })
+  return Object.assign(limited, policy.handles)
 }
 
 function checkAddress(address: unknown): void {

@@ -7,6 +7,7 @@ import type { RateLimitOptions } from './options.js'
 import { Policy } from './policy.js'
 import { type Paths, pathsAfter, pathsWithin } from './readings.js'
 import { pathsByParse } from './routes/request-path.js'
+import type { RateLimitHandles } from './stats.js'
 import { GONE, GONE_STATUS, type Refusal, type Step } from './step.js'
 
 export { ipKey } from './addresses/ip-key.js'
@@ -22,12 +23,7 @@ export interface KoaOptions extends RateLimitOptions<ParameterizedContext, Param
 }
 
 /** Limits requests: middleware for `app.use` or a router. */
-export interface RateLimiter extends Middleware {
-  /** Forgets what a key has used, and ends its ban. */
-  reset(key: string): Promise<void>
-  /** Closes the limiters that were made from the options. A `limiter` of your own stays open. */
-  close(): Promise<void>
-}
+export interface RateLimiter extends Middleware, RateLimitHandles {}
 
 /** What `@koa/router` and its predecessors add to a context. */
 interface Routed {
@@ -142,8 +138,5 @@ export function rateLimit(options: KoaOptions): RateLimiter {
       ? step.then((later) => finish(later, context, next))
       : finish(step, context, next)
   }
-  return Object.assign(limited, {
-    reset: (key: string) => policy.reset(key),
-    close: () => policy.close(),
-  }) as RateLimiter
+  return Object.assign(limited, policy.handles) as RateLimiter
 }

@@ -2,6 +2,7 @@ import type { Decision } from '../core/decision.js'
 import { type NodeRequest, type NodeResponse, nodeFramework, send } from './node-framework.js'
 import type { RateLimitOptions } from './options.js'
 import { Policy } from './policy.js'
+import type { RateLimitHandles } from './stats.js'
 import { GONE, type Step } from './step.js'
 
 export { ipKey } from './addresses/ip-key.js'
@@ -18,17 +19,13 @@ export interface NodeOptions extends RateLimitOptions<NodeRequest, NodeResponse>
 }
 
 /** Limits requests: calls `next` for those that pass, and answers the others. */
-export interface RateLimiter {
+export interface RateLimiter extends RateLimitHandles {
   /**
    * @param request the request of a server of node:http or node:http2
    * @param response its response
    * @param next handles the request if it passes. What it throws, or rejects with, is the caller's
    */
   (request: NodeRequest, response: NodeResponse, next: () => unknown): void
-  /** Forgets what a key has used, and ends its ban. */
-  reset(key: string): Promise<void>
-  /** Closes the limiters that were made from the options. A `limiter` of your own stays open. */
-  close(): Promise<void>
 }
 
 /**
@@ -62,8 +59,5 @@ export function rateLimit(options: NodeOptions): RateLimiter {
     else if (step instanceof Promise) void step.then((later) => finish(later, request, response, next))
     else finish(step, request, response, next)
   }
-  return Object.assign(limited, {
-    reset: (key: string) => policy.reset(key),
-    close: () => policy.close(),
-  })
+  return Object.assign(limited, policy.handles)
 }

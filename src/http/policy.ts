@@ -17,6 +17,7 @@ import {
 import { Answers } from './problem.js'
 import { failureOf, isNoAddress, RequestKeys } from './request-keys.js'
 import { type RouteLimit, RouteLimits } from './routes/route-limits.js'
+import { type RateLimitHandles, type RateLimitStats, type RouteStats, totalOf } from './stats.js'
 import { GONE, type Refusal, type Step } from './step.js'
 
 /** An object with fields for the limits that have decided its request. */
@@ -43,6 +44,8 @@ export class Policy<Request, Response> {
   readonly #failures: Failures<Request>
   readonly #isShadow: boolean
   readonly #timeoutMs: number
+  #denied = 0
+  #failed = 0
 
   /**
    * @param own the names of options that only this framework has
@@ -129,6 +132,22 @@ export class Policy<Request, Response> {
     }
   }
 
+  /** What a framework's `rateLimit` has beside limiting. */
+  get handles(): RateLimitHandles {
+    return { reset: (key) => this.reset(key), stats: () => this.stats(), close: () => this.close() }
+  }
+
+  /** What became of the requests. */
+  async stats(): Promise<RateLimitStats> {
+    const routes = await Promise.all(
+      this.#limits.all().map(async ({ name, counts, limiter }): Promise<[string, RouteStats]> => {
+        return [name, { ...counts.present(), limiter: await limiter.stats() }]
+      }),
+    )
+    const total = totalOf(routes.map(([, stats]) => stats))
+    return { ...total, denied: this.#denied, failed: this.#failed, routes: Object.fromEntries(routes) }
+  }
+
   /** Forgets what a key has used, in all routes, and ends its ban. */
   async reset(key: string): Promise<void> {
     if (typeof key === 'string' && !isKeyString(key)) return // no request is limited by it
@@ -161,7 +180,10 @@ export class Policy<Request, Response> {
     const raw = this.#framework.requestOf(request)
     if (this.#allow !== undefined || this.#deny !== undefined) {
       const address = this.#keys.addressOf(raw)
-      if (!this.#isShadow && this.#deny?.has(address)) return this.#answers.denied(raw)
+      if (!this.#isShadow && this.#deny?.has(address)) {
+        this.#denied++
+        return this.#answers.denied(raw)
+      }
       if (this.#allow?.has(address)) return undefined
     }
     const { ignoreUserAgents, skip } = this.#options
@@ -220,6 +242,7 @@ export class Policy<Request, Response> {
     // A client must not get past its limit by closing its connection, which then has no address.
     const isGone = this.#framework.hasGone(request)
     if (isGone && isNoAddress(error)) return GONE
+    this.#failed++
     const answer = this.#failures.report(error, request)
     if (isGone) return GONE
     if (answer === 'pass' || this.#isShadow) return undefined

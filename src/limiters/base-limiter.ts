@@ -46,6 +46,8 @@ export abstract class BaseLimiter<K, B extends Backend<K>>
 {
   /** Private, so that a limiter in an object that is logged as JSON does not print its memory. */
   readonly #backend: B
+  /** Pending calls of `wait`. */
+  #waiting = 0
 
   /** @internal @param open makes the backend of this limiter, which owns the handles of keys */
   constructor(open: (owner: object) => B) {
@@ -64,6 +66,11 @@ export abstract class BaseLimiter<K, B extends Backend<K>>
 
   get rule(): LimiterRule {
     return this.rules[0]!
+  }
+
+  /** @internal */
+  protected get waiting(): number {
+    return this.#waiting
   }
 
   get rules(): readonly LimiterRule[] {
@@ -91,7 +98,13 @@ export abstract class BaseLimiter<K, B extends Backend<K>>
       giveBack: (decision) => this.forgive(decision),
       neverError: () => neverAdmittedError(cost, rulesWithin(this.rules, limit)),
     }
-    return this.open.wait(own, request, signal) // open: a getter may have closed the limiter
+    const admitted = this.open.wait(own, request, signal) // open: a getter may have closed the limiter
+    this.#waiting++
+    try {
+      return await admitted
+    } finally {
+      this.#waiting--
+    }
   }
 
   [Symbol.asyncDispose](): Promise<void> {

@@ -178,7 +178,7 @@ export abstract class InlineLimiter<D extends OwnDecision>
   }
 
   stats(): LimiterStats {
-    return this.engine.statistics()
+    return { ...this.engine.statistics(), waiting: this.waiting }
   }
 
   async close(): Promise<void> {

@@ -5,6 +5,7 @@ import type { Clock } from '../core/clock.js'
 import type { Decision } from '../core/decision.js'
 import { Outcome } from '../core/inline-decision.js'
 import { hasOutcome, shadowedRules } from '../core/rules-decision.js'
+import { sumOf } from '../core/sum-of.js'
 import { countsRefusals } from '../core/verdict.js'
 import { type RuleEngine, ruleEngineOf } from '../engines/inline/rule-engine.js'
 import { RulesEngine } from '../engines/inline/rules-engine.js'
@@ -151,7 +152,11 @@ export class PoolLimiter extends AsyncFacade<Fingerprint, PoolBackend> {
 
   async stats(): Promise<LimiterStats> {
     await this.settled()
-    return this.backend.inline.statistics()
+    const { inline, pool } = this.backend
+    const counted = inline.statistics()
+    // This thread has counted what groups have taken back.
+    const own = sumOf(pool.own.present(), counted.own)
+    return { ...counted, own, waiting: this.waiting, pending: pool.pending }
   }
 
   /**

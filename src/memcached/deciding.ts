@@ -71,6 +71,7 @@ export function decideOne(
       remaining: blockedMs > 0 ? 0 : Math.max(0, limit - used) * unit,
       resetMs: Math.max(untilAtMost(0, count), blockedMs),
       receipt: isCharged ? [index, 0] : undefined,
+      ...(blockedMs > 0 && { isBlocked: true }),
       ...enforced({ allowed: !isRefused[i], retryAfterMs: retryMs }, rule),
     }
   })

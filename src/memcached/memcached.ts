@@ -10,7 +10,9 @@ import {
   type MemcachedRulesOptions,
 } from './memcached-options.js'
 
+export type { WithoutStore } from '../core/decision-counts.js'
 export type { DecisionSource } from '../core/decision-source.js'
+export type { Latency } from '../core/latency.js'
 export type { OnOutage, OutageChange } from '../remote/outage-watch.js'
 export type { RedisStats as MemcachedStats } from '../remote/remote-statistics.js'
 export type { MemcacheClient, MemcacheNode } from './client.js'

@@ -16,6 +16,8 @@ export interface Statistics {
    * `lostWays` is above 0. Otherwise the error stays.
    */
   keys: number
+  /** Places of the table. `maxKeys` keys fill 80 % of them. `keys / places` says how full it is. */
+  places: number
   /** Admitted decisions, also those that charged nothing. */
   allowed: number
   /** Refused decisions. */
@@ -56,9 +58,10 @@ export function countDecisions(
   if (denied !== 0) count(words, HEADER.DENIED, denied)
 }
 
-export function readStatistics({ words, buffer }: Arena): Statistics {
+export function readStatistics({ words, buffer, shape }: Arena): Statistics {
   return {
     keys: Math.max(0, load(words, HEADER.KEYS)),
+    places: shape.ways,
     allowed: readCounter(words, HEADER.ALLOWED),
     denied: readCounter(words, HEADER.DENIED),
     shadowDenied: readCounter(words, HEADER.SHADOW_DENIED),

@@ -5,6 +5,7 @@ import type { LimiterStats } from '../api/limiter.js'
 import type { ConfigStore } from '../config/config-store.js'
 import type { ConfigStatistics } from '../core/config-statistics.js'
 import { MillraceError } from '../core/errors.js'
+import { sumOf } from '../core/sum-of.js'
 import { isUncounted } from '../core/uncounted-limit.js'
 import type { CallLimit } from '../engines/engine.js'
 import type { RuleEngine } from '../engines/inline/rule-engine.js'
@@ -214,20 +215,7 @@ function limitsFor({ shape: { rules } }: PlanMember<unknown>, limits: PlanLimits
 
 /** The statistics of all members together. `space` has the memory of all but the first. */
 export function totalOf(all: readonly LimiterStats[], space?: SharedArrayBuffer): LimiterStats {
-  const total = all.slice(1).reduce(sumOf, all[0]!)
+  const total = all.slice(1).reduce<LimiterStats>(sumOf, all[0]!)
   if (space === undefined || space.byteLength === 0) return total
   return { ...total, bytes: all[0]!.bytes + space.byteLength }
 }
-
-/** Numbers are added, also those of objects within. The rest is that of the first. */
-function sumOf<T extends object>(total: T, other: T): T {
-  const sums = Object.entries(total).map(([name, value]) => {
-    const more: unknown = other[name as keyof T]
-    if (typeof value === 'number') return [name, value + (more as number)]
-    return [name, isRecord(value) && isRecord(more) ? sumOf(value, more) : value]
-  })
-  return Object.fromEntries(sums) as T
-}
-
-const isRecord = (value: unknown): value is object =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)

@@ -10,7 +10,9 @@ import {
   type RedisRulesOptions,
 } from './redis-options.js'
 
+export type { WithoutStore } from '../core/decision-counts.js'
 export type { DecisionSource } from '../core/decision-source.js'
+export type { Latency } from '../core/latency.js'
 export type { RedisStats, ShardStats } from '../remote/remote-statistics.js'
 export type { NodeRedisCluster } from './clients/node-redis-cluster.js'
 export type { NodeRedisSentinel } from './clients/node-redis-sentinel.js'

@@ -20,7 +20,7 @@ export interface DeciderPlan {
 
 /** Decides by the store, by remembered refusals, and during an outage of the store as the option `onOutage` says. */
 export class Decider {
-  readonly statistics: RedisStatistics
+  readonly statistics = new RedisStatistics()
   readonly #owner: object
   readonly #plan: DeciderPlan
   readonly #store: RemoteStore
@@ -30,7 +30,6 @@ export class Decider {
   constructor(owner: object, plan: DeciderPlan, store: RemoteStore, local: LocalShare | undefined) {
     this.#owner = owner
     this.#plan = plan
-    this.statistics = new RedisStatistics(plan.onOutage)
     this.#store = store
     this.#local = local
     const isPlain = !plan.rules.some(({ rule }) => changesRefusals(rule))
@@ -74,12 +73,13 @@ export class Decider {
     const isKnown = limit === undefined && isWithin(cost, this.#store.rules, undefined)
     const known = isKnown ? this.#refused?.find(key, cost, sentMs) : undefined
     if (known !== undefined) {
-      if (op !== 'peek') this.statistics.count(known)
+      if (op !== 'peek') this.statistics.decisions.count(known)
       return Promise.resolve(known)
     }
     const { rules } = this.#store
     return this.#store.ask(op, [asked], limit).then(
       (decided) => {
+        if (op !== 'peek') this.statistics.latency.record(performance.now() - sentMs)
         const decision = this.#note(op, decided)[0]!
         // Another process may end a refusal that has no end by itself, such as a block.
         const isKept = !decision.allowed && decision.retryAfterMs < Number.POSITIVE_INFINITY
@@ -100,8 +100,12 @@ export class Decider {
   }
 
   decideAll(op: Asking, asked: readonly Asked[], limit?: CallLimit): Promise<RemoteDecision[]> {
+    const sentMs = performance.now()
     return this.#store.ask(op, asked, limit).then(
-      (decided) => this.#note(op, decided),
+      (decided) => {
+        if (op !== 'peek') this.statistics.latency.record(performance.now() - sentMs)
+        return this.#note(op, decided)
+      },
       (error: unknown) => this.#inOutage(error, op, asked, limit),
     )
   }
@@ -142,7 +146,7 @@ export class Decider {
     if (op !== 'peek') {
       for (const decision of decisions) {
         if (decision.allowed && decision.isCharged) this.#local?.count(decision.requested)
-        this.statistics.count(decision)
+        this.statistics.decisions.count(decision)
       }
     }
     if (this.#local?.owes) void this.report() // of an outage that was too short for a recovery
@@ -159,7 +163,7 @@ export class Decider {
     if (!(error instanceof Outage)) throw error
     this.statistics.noteOutage(error)
     const decisions = asked.map((each) => this.#withoutStore(op, each, limit, error.cause))
-    if (op !== 'peek') for (const decision of decisions) this.statistics.count(decision)
+    if (op !== 'peek') for (const decision of decisions) this.statistics.decisions.count(decision)
     return decisions
   }
 

@@ -13,6 +13,8 @@ export interface RemotePart extends RuleDecision {
   readonly receipt: readonly number[] | undefined
   /** The birth of the key's value; undefined if Redis has not decided. */
   readonly birth?: number
+  /** Whether the key is blocked. */
+  readonly isBlocked?: boolean
 }
 
 /** Whether a rule has charged a request by `check` that it has refused. @param limit in units */

@@ -286,7 +286,8 @@ export class RemoteLimiter<O extends Opened = Opened> extends AsyncFacade<string
    */
   async stats(): Promise<RedisStats> {
     const { decider, opened } = this.open
-    return decider.statistics.present(opened.store.counters)
+    const { waiting } = this
+    return decider.statistics.present(opened.store.counters, waiting)
   }
 }
 

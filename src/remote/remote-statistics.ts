@@ -1,9 +1,13 @@
 import type { LimiterStats } from '../api/limiter.js'
-import { verdictOf } from '../core/verdict.js'
+import {
+  DecisionCounts,
+  type FigureCounts,
+  type RuleCounts,
+  type WithoutStore,
+} from '../core/decision-counts.js'
+import { type Latency, LatencyCounts } from '../core/latency.js'
 import { messageOf } from './last-error.js'
 import type { Outage } from './outage.js'
-import type { OnOutage } from './outage-watch.js'
-import type { RemoteDecision } from './remote-decision.js'
 import type { StoreCounters } from './remote-store.js'
 
 /** The state of one shard, as this process sees it. */
@@ -21,12 +25,12 @@ export interface ShardStats {
 export interface RedisStats extends LimiterStats {
   /** Decisions that this process made by its share of the limit, because Redis did not answer: `withoutStore.local`. */
   local: number
-  /**
-   * Decisions that were made without the store, by the policy that made them (`onOutage`). What `'closed'` has refused is
-   * not in `denied`, and what `'open'` has allowed is in `allowed`. Requests beyond this process's share are refused
-   * by `'closed'` with `onOutage: 'local'`, if the store might admit them.
-   */
-  withoutStore: Readonly<Record<OnOutage, number>>
+  /** What this process has decided, also by rule. The other processes on the store count for themselves. */
+  own: FigureCounts & RuleCounts
+  /** Decisions that were made without the store. */
+  withoutStore: WithoutStore
+  /** How long calls that decide took, from sending to answer. Those without an answer are in `outages` only. */
+  latency: Latency
   /** Calls that Redis did not answer in time, or that were not sent because it had not answered before. */
   outages: number
   /**
@@ -56,41 +60,26 @@ export interface RedisStats extends LimiterStats {
 
 /** Counts the decisions of this process. */
 export class RedisStatistics {
-  #allowed = 0
-  #denied = 0
-  #shadowDenied = 0
-  readonly #withoutStore = { open: 0, closed: 0, local: 0 }
+  readonly decisions = new DecisionCounts()
+  readonly latency = new LatencyCounts()
   #outages = 0
   #lastFailure: string | undefined
-  /** The policy of decisions that nobody has counted. */
-  readonly #byOutage: 'open' | 'closed'
-
-  constructor(onOutage: OnOutage) {
-    this.#byOutage = onOutage === 'open' ? 'open' : 'closed'
-  }
-
-  count(decision: RemoteDecision): void {
-    const policy =
-      decision.source === 'local' ? 'local' : decision.source === 'outage' ? this.#byOutage : undefined
-    if (policy !== undefined) this.#withoutStore[policy]++
-    if (!decision.allowed) this.#denied += policy === 'closed' ? 0 : 1
-    else {
-      this.#allowed++
-      if (!verdictOf(decision).allowed) this.#shadowDenied++
-    }
-  }
 
   noteOutage({ cause }: Outage): void {
     this.#outages++
     if (cause !== undefined) this.#lastFailure = messageOf(cause)
   }
 
-  present({ restored, retries = 0, contended = 0 }: StoreCounters): RedisStats {
+  /** @param waiting pending calls of `wait` */
+  present({ restored, retries = 0, contended = 0 }: StoreCounters, waiting: number): RedisStats {
+    const { withoutStore } = this.decisions
+    const own = this.decisions.present()
     return {
       keys: 0,
-      allowed: this.#allowed,
-      denied: this.#denied,
-      shadowDenied: this.#shadowDenied,
+      places: 0,
+      allowed: own.admitted,
+      denied: own.refused,
+      shadowDenied: own.shadowRefused,
       evicted: 0,
       evictedLive: 0,
       noRoom: 0,
@@ -99,8 +88,11 @@ export class RedisStatistics {
       lostWays: 0,
       bytes: 0,
       native: 'none',
-      local: this.#withoutStore.local,
-      withoutStore: { ...this.#withoutStore },
+      own,
+      waiting,
+      local: withoutStore.local,
+      withoutStore,
+      latency: this.latency.present(),
       outages: this.#outages,
       restored,
       retries,

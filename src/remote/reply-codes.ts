@@ -18,6 +18,9 @@ export const CHANGED_FIELDS = 5
 /** What a rule says of a request. No reply of four numbers begins with a negative one. */
 export const Verdict = { REFUSED: -5, ADMITTED: 1, SHADOWED: -6 } as const
 
+/** In place of a mark: nothing was charged; or it was refused because the key is blocked. */
+export const NO_MARK = { NOTHING: -1, BLOCKED: -2 } as const
+
 /** A key in the reply that could not be decided: why. */
 export const KEY_FAULT = { VERSION: -1, SHAPE: -2, CUT: -3, TYPE: -4 } as const
 export const isFault = (first: number): boolean => first < 0 && first >= KEY_FAULT.TYPE

@@ -2,7 +2,7 @@ import { type ErrorCode, MillraceError } from '../core/errors.js'
 import { enforced } from '../core/verdict.js'
 import type { RemotePart } from './remote-decision.js'
 import type { RemoteRule } from './remote-rule.js'
-import { CHANGED_FIELDS, KEY_FAULT, Verdict } from './reply-codes.js'
+import { CHANGED_FIELDS, KEY_FAULT, NO_MARK, Verdict } from './reply-codes.js'
 
 const timeOf = (ms: number): number => (ms < 0 ? Number.POSITIVE_INFINITY : ms)
 
@@ -66,6 +66,7 @@ export function partWith(
     resetMs: timeOf(resetMs),
     receipt: mark < 0 ? undefined : [mark, birth],
     birth,
+    ...(mark === NO_MARK.BLOCKED && { isBlocked: true }),
     ...enforced({ allowed, retryAfterMs: allowed ? 0 : timeOf(waitMs) }, rule),
   }
 }

@@ -1,6 +1,6 @@
 import { countsRefusals, isEnforced } from '../core/verdict.js'
 import type { CountingCall } from '../remote/counting-call.js'
-import { Verdict } from '../remote/reply-codes.js'
+import { NO_MARK, Verdict } from '../remote/reply-codes.js'
 import { type Count, FOREVER_MS, NOTHING } from './count.js'
 
 /** What a rule says of a cost, before anything is charged. */
@@ -28,7 +28,7 @@ export function decide(call: CountingCall, counts: readonly Count[]): number[] {
 export function contended({ costs }: CountingCall, counts: readonly Count[], waitMs: number): number[] {
   const one = counts.flatMap((count) => {
     const { remaining, resetMs } = figuresOf(count)
-    return [refusalOf(count), remaining, waitMs, resetMs, NOTHING, count.born]
+    return [refusalOf(count), remaining, waitMs, resetMs, unmarked(count), count.born]
   })
   return Array.from({ length: costs.length / counts.length }, () => one).flat()
 }
@@ -49,9 +49,11 @@ function asked(op: CountingCall['op'], costs: readonly number[], counts: readonl
       if (isOver && wait >= 0) wait = Math.max(wait, count.untilFitsMs(cost))
     }
     const { remaining, resetMs } = figuresOf(count)
-    return [verdict, remaining, wait, resetMs, isOver ? NOTHING : mark, count.born]
+    return [verdict, remaining, wait, resetMs, isOver ? unmarked(count) : mark, count.born]
   })
 }
+
+const unmarked = ({ isBlocked }: Count): number => (isBlocked ? NO_MARK.BLOCKED : NO_MARK.NOTHING)
 
 const refusalOf = ({ remote }: Count): number =>
   isEnforced(remote.rule) ? Verdict.REFUSED : Verdict.SHADOWED

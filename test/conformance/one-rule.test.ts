@@ -49,6 +49,24 @@ const CLAIMS: Claims = {
     }
     assert.is((await limiter.stats()).keys, 0)
   },
+  'counts what it has decided itself by what came of it, apart from what all have decided': async (
+    subject,
+  ) => {
+    const { limiter, place } = subject
+    for (let i = 0; i < 7; i++) await limiter.check('key')
+    await limiter.block('blocked', '1h')
+    await limiter.check('blocked', 1)
+    await limiter.check('blocked', 0)
+    await limiter.checkMany(['key', 'other', 'blocked'])
+    await limiter.peek('key')
+    const { own, shared, allowed, denied } = await limiter.stats()
+    const { admitted, refused, shadowRefused, blocked, rules } = own
+    const known = place === 'pool' ? 0 : 3 // a reply of a pool has no block
+    assert.equal([admitted, refused, shadowRefused, blocked], [6, 6, 0, known])
+    assert.equal([rules.default!.admitted, rules.default!.refused, rules.default!.blocked], [6, 6, known])
+    assert.equal([allowed, denied], [6, 6])
+    if (shared !== undefined) assert.equal(shared, { admitted: 6, refused: 6, shadowRefused: 0 })
+  },
   'is ready without a decision, for any number of calls of ready': async ({ limiter }) => {
     await Promise.all([limiter.ready(), limiter.ready()])
     const { allowed, denied, keys } = await limiter.stats()

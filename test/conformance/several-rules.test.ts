@@ -7,6 +7,31 @@ import { EXHAUSTED, exhaustHourly, FREE_MS, raised, TWO, timesOf, usageOf } from
 import { type Claims, conform, sourceIn, thrownBy } from './suite.js'
 
 const CLAIMS: Claims = {
+  'counts refusals by the rule in whose name they are, and what a rule in shadow would have refused': async ({
+    make,
+  }) => {
+    const limiter = make({
+      rules: [
+        { name: 'tried', limit: 1, window: '1m', shadow: true },
+        { name: 'first', limit: 4, window: '1m' },
+        { name: 'second', limit: 3, window: '1m' },
+      ],
+      maxKeys: 20,
+    })
+    for (let i = 0; i < 5; i++) await limiter.check('key')
+    await limiter.check('key', 4)
+    const { rules, ...own } = (await limiter.stats()).own
+    assert.equal([own.admitted, own.refused, own.shadowRefused, own.blocked], [3, 3, 2, 0])
+    const of = (name: string) => [rules[name]!.admitted, rules[name]!.refused, rules[name]!.shadowRefused]
+    assert.equal(
+      [of('tried'), of('first'), of('second')],
+      [
+        [3, 0, 2],
+        [3, 0, 0],
+        [3, 3, 0],
+      ],
+    )
+  },
   'admits if every rule admits, with the figures of each': async (subject) => {
     const { limiter } = subject
     const times = timesOf(subject)

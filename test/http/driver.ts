@@ -1,6 +1,6 @@
 import { request as rawRequest } from 'node:http'
 import type { Decision } from 'millrace'
-import type { RateLimitOptions } from 'millrace/http'
+import type { RateLimitOptions, RateLimitStats } from 'millrace/http'
 
 /** The options of any framework. Its requests and responses are of its own types. */
 // biome-ignore lint/suspicious/noExplicitAny: the suite reaches them only through the driver
@@ -10,6 +10,8 @@ export type AnyOptions = RateLimitOptions<any, any>
 export interface Served {
   readonly url: string
   reset(key: string): Promise<void>
+  /** Those of the first limiter. */
+  stats(): Promise<RateLimitStats>
   close(): Promise<void>
 }
 

@@ -11,7 +11,7 @@ async function served(app: FastifyInstance): Promise<Served> {
     closeSessions(app.server)
     return app.close()
   }
-  return { url, reset: (key) => app.resetRateLimit(key), close }
+  return { url, reset: (key) => app.resetRateLimit(key), stats: () => app.rateLimitStats(), close }
 }
 
 const fastifyDriverWith = (options: object): Omit<FrameworkDriver, 'name'> => ({

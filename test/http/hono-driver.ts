@@ -1,7 +1,7 @@
 import type { RequestListener } from 'node:http'
 import { getRequestListener } from '@hono/node-server'
 import { type Context, Hono } from 'hono'
-import { type FetchOptions, type HonoOptions, rateLimit } from 'millrace/hono'
+import { type FetchOptions, type HonoOptions, type RateLimitHandles, rateLimit } from 'millrace/hono'
 import { type AnyOptions, decisionBody, type FrameworkDriver, type Served } from './driver.js'
 import { http2Client } from './http2-client.js'
 import { type Create, createHttp1, createHttp2, servedBy } from './serve.js'
@@ -104,7 +104,7 @@ export const fetchDriver: FrameworkDriver = {
 async function served(
   create: Create,
   listener: ReturnType<typeof getRequestListener>,
-  limiters: readonly { reset(key: string): Promise<void>; close(): Promise<void> }[],
+  limiters: readonly RateLimitHandles[],
 ): Promise<Served> {
   const server = create(listener as RequestListener)
   return servedBy(server, limiters)

@@ -117,7 +117,12 @@ export const nestDriver = (platform: Platform): FrameworkDriver => ({
       controllers: [Routes],
     })
     const service = app.get(RateLimitService, { strict: false })
-    return { url: await app.getUrl(), reset: (key) => service.reset(key), close: () => app.close() }
+    return {
+      url: await app.getUrl(),
+      reset: (key) => service.reset(key),
+      stats: () => service.stats(),
+      close: () => app.close(),
+    }
   },
   async serveRepeatedly(options): Promise<Served> {
     class Guarded {
@@ -135,7 +140,12 @@ export const nestDriver = (platform: Platform): FrameworkDriver => ({
       providers: [{ provide: APP_GUARD, useClass: RateLimitGuard }],
     })
     const service = app.get(RateLimitService, { strict: false })
-    return { url: await app.getUrl(), reset: (key) => service.reset(key), close: () => app.close() }
+    return {
+      url: await app.getUrl(),
+      reset: (key) => service.reset(key),
+      stats: () => service.stats(),
+      close: () => app.close(),
+    }
   },
   header: (request, name) => (request as Request).headers[name],
   statusOf: (response) => (response as Response).statusCode,

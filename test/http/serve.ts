@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { createServer, type RequestListener } from 'node:http'
 import { createServer as createHttp2Server, type ServerHttp2Session } from 'node:http2'
 import type { AddressInfo, Server } from 'node:net'
+import type { RateLimitStats } from 'millrace/http'
 import type { Served } from './driver.js'
 
 /** Servers accept headers of this many bytes: a limiter must stand them. */
@@ -47,6 +48,7 @@ export async function listen(server: Server): Promise<string> {
 /** What limiters of all frameworks have. */
 interface Closable {
   reset(key: string): Promise<void>
+  stats(): Promise<RateLimitStats>
   close(): Promise<void>
 }
 
@@ -55,6 +57,7 @@ export async function servedBy(server: Server, limiters: readonly Closable[]): P
   return {
     url: await listen(server),
     reset: (key) => limiters[0]!.reset(key),
+    stats: () => limiters[0]!.stats(),
     async close() {
       await shut(server)
       await Promise.all(limiters.map((limiter) => limiter.close()))

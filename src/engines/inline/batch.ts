@@ -113,6 +113,7 @@ class InlineBatch extends BaseBatch<Int32Array> {
       const stopped = native.admit(entries, from, to, limit, reading.nowMs)
       this.#limits.fill(limit, from, stopped)
       engine.tally(native.admitted, stopped - from - native.admitted)
+      if (native.admitted < stopped - from) engine.tallyBlocked(this.#blockedIn(from, stopped))
       if (stopped === to) from = to
       else {
         // By the present reading, though the addon has taken newer ones: an insertion takes another one.
@@ -120,6 +121,16 @@ class InlineBatch extends BaseBatch<Int32Array> {
         from = this.#decideFrom(stopped, isShort ? Math.min(to, nextReading(stopped)) : stopped + 1)
       }
     }
+  }
+
+  /** How many keys that the addon has refused were blocked. */
+  #blockedIn(from: number, to: number): number {
+    const { blockMask } = this.#engine.last
+    let blocked = 0
+    for (let i = from; i < to; i++) {
+      if (this.allowed[i] === 0 && (this.#kept[SEEN_WORDS * i + 1]! & blockMask) === blockMask) blocked++
+    }
+    return blocked
   }
 
   /** Decides keys in TypeScript, the first one by the present reading. Returns `to`. */

@@ -18,7 +18,8 @@ export interface DecidingEngine {
   /** The way of the last decision. */
   way: number
   /** What the last decision has found. */
-  readonly last: Pick<Algorithm, 'chargedTick' | 'lastAdm' | 'lastUntil'>
+  readonly last: Pick<Algorithm, 'chargedTick' | 'lastAdm' | 'lastUntil' | 'blockMask'>
   decide(lo: number, hi: number, cost: number, limit: number, hint: number): Outcome
   tally(allowed: number, denied: number): void
+  tallyBlocked(refused: number): void
 }

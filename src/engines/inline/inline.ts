@@ -19,7 +19,7 @@ import { NativeBatches } from '../../native/batches.js'
 import { STATUS } from '../../native/native-params.js'
 import { NativeSingle } from '../../native/single.js'
 import { unlessDamaged } from '../damage.js'
-import type { Engine, EngineStatistics } from '../engine.js'
+import { type CountedStatistics, type Engine, sharedIn } from '../engine.js'
 import { decidedUncounted } from '../uncounted.js'
 import { decideBatch } from './batch.js'
 import { DecisionEstimates, keepDetails, needsDetails } from './decision-estimates.js'
@@ -225,7 +225,7 @@ export class InlineEngine implements Engine<InlineDecision> {
 
   #nativeDecisionOf(single: NativeSingle, lo: number, hi: number, cost: number): InlineDecision {
     const { status, way, limit, nowMs, chargedTick, chargedStamp, lastAdm } = single
-    const outcome = this.#finish(way, status & STATUS.DONE ? ADMITTED : FULL, lo, hi, cost, limit)
+    const outcome = this.#finish(way, status & STATUS.DONE ? ADMITTED : FULL, lo, hi, cost, limit, single)
     const at = this.#keptReading(nowMs)
     // biome-ignore format: one line
     const made = new InlineDecision(this.era, lo, hi, cost, limit, at, outcome, way, chargedTick, chargedStamp, lastAdm)
@@ -351,17 +351,31 @@ export class InlineEngine implements Engine<InlineDecision> {
   }
 
   /** Where the last decision charged, and what it left. */
-  get last(): Pick<Algorithm, 'chargedTick' | 'chargedStamp' | 'lastAdm' | 'lastUntil' | 'receipt'> {
+  get last(): Pick<
+    Algorithm,
+    'chargedTick' | 'chargedStamp' | 'lastAdm' | 'lastUntil' | 'blockMask' | 'receipt'
+  > {
     return this.#algorithm
   }
 
-  statistics(): EngineStatistics {
-    this.flush()
-    return { ...readStatistics(this.arena), native: addonForArena(this.addon, this.arena) ? 'addon' : 'none' }
+  statistics(): CountedStatistics {
+    const own = this.#tally.own()
+    const statistics = readStatistics(this.arena)
+    const native = addonForArena(this.addon, this.arena) ? 'addon' : 'none'
+    return {
+      ...statistics,
+      native,
+      own: { ...own, rules: { [this.ruleName]: own } },
+      shared: sharedIn(statistics),
+    }
   }
 
   tally(allowed: number, denied: number, shadowDenied = 0): void {
     this.#tally.add(allowed, denied, shadowDenied)
+  }
+
+  tallyBlocked(refused: number): void {
+    this.#tally.blocked += refused
   }
 
   close(): void {
@@ -379,6 +393,7 @@ export class InlineEngine implements Engine<InlineDecision> {
     this.way = this.views.lookUp(lo, hi)
     if (this.arena !== arena) return this.#outdated()
     const isBlocked = this.views.isBlocked(this.way)
+    if (isBlocked) this.#tally.blocked++
     return this.#tally.count(cost > 0 || isBlocked ? Outcome.REFUSED : Outcome.UNCOUNTED)
   }
 
@@ -388,12 +403,23 @@ export class InlineEngine implements Engine<InlineDecision> {
     return this.#tally.count(this.arena.onFull === 'allow' ? Outcome.UNCOUNTED : Outcome.NO_ROOM)
   }
 
-  #finish(way: number, found: number, lo: number, hi: number, cost: number, limit: number): Outcome {
+  /** @param last what has decided */
+  #finish(
+    way: number,
+    found: number,
+    lo: number,
+    hi: number,
+    cost: number,
+    limit: number,
+    last: { readonly lastAdm: number } = this.#algorithm,
+  ): Outcome {
     this.way = way
     if (found === ADMITTED) {
       this.#tally.admit()
       return Outcome.CHARGED
     }
+    const { blockMask } = this.#algorithm
+    if ((last.lastAdm & blockMask) === blockMask) this.#tally.blocked++
     if (this.#changesRefusals) return this.#refuseByOptions(way, lo, hi, cost, limit)
     this.#tally.refuse()
     return Outcome.REFUSED

@@ -1,5 +1,6 @@
 import type { BatchDecision, Costs } from '../../core/batch-decision.js'
 import type { Clock } from '../../core/clock.js'
+import { isBlocked } from '../../core/decision-counts.js'
 import { Outcome } from '../../core/inline-decision.js'
 import {
   hasOutcome,
@@ -13,7 +14,7 @@ import { isEnforced, wasEnforced } from '../../core/verdict.js'
 import type { Arenas } from '../../memory/arenas.js'
 import { type ChosenAddon, chooseAddon } from '../../native/addon.js'
 import { callOf, callsFor, NativeSeries } from '../../native/series.js'
-import type { Engine, EngineStatistics } from '../engine.js'
+import type { CountedStatistics, Engine } from '../engine.js'
 import { isNearlyWhole } from './decision-estimates.js'
 import type { InlineEngine } from './inline.js'
 import type { RuleAttempt } from './rule-attempt.js'
@@ -37,6 +38,7 @@ export class RulesEngine implements Engine<RulesDecision> {
   readonly engines: readonly RuleEngine[]
   readonly changes: RulesChanges
   way = NO_WAY
+  readonly #names: readonly string[]
   readonly #clock: Clock
   /** Whether any rule has the option `unit`. */
   readonly countsInUnits: boolean
@@ -44,6 +46,8 @@ export class RulesEngine implements Engine<RulesDecision> {
   readonly #calls: Int32Array
   #series: NativeSeries | undefined
   readonly #tally: Tally
+  /** By the index of a rule: what was refused in its name, and what it would have refused if it were enforced. */
+  readonly #ofRules: { refused: number; shadowRefused: number; blocked: number }[]
   readonly #hasShadow: boolean
   /** Those of the engines; undefined if any has a unit of its own. */
   readonly #attempts: readonly RuleAttempt[] | undefined
@@ -56,6 +60,7 @@ export class RulesEngine implements Engine<RulesDecision> {
     const calls = callsFor(arenas.length)
     this.engines = arenas.map((arena, i) => ruleEngineOf(arena, names[i]!, clock, callOf(calls, i)))
     this.changes = new RulesChanges(this.engines)
+    this.#names = names
     this.countsInUnits = arenas.some(hasUnit)
     const inline = this.engines as readonly InlineEngine[]
     this.#attempts = this.countsInUnits ? undefined : inline.map(({ attempt }) => attempt)
@@ -65,6 +70,7 @@ export class RulesEngine implements Engine<RulesDecision> {
     this.#clock = clock
     this.#series = this.#newSeries()
     this.#tally = new Tally(arenas[0])
+    this.#ofRules = arenas.map(() => ({ refused: 0, shadowRefused: 0, blocked: 0 }))
     this.#hasShadow = !arenas.every(isEnforced)
   }
 
@@ -240,10 +246,29 @@ export class RulesEngine implements Engine<RulesDecision> {
   }
 
   #admit(parts: RulePart[]): RulesDecision {
-    if (this.#hasShadow && parts.some(({ outcome }) => outcome === Outcome.SHADOWED))
-      this.#tally.admitInShadow()
+    if (this.#hasShadow && this.#countShadowed(parts)) this.#tally.admitInShadow()
     else this.#tally.admit()
     return new RulesDecision(this, parts as [RulePart, ...RulePart[]], UNDECIDED)
+  }
+
+  /** Whether any rule would have refused an admission. */
+  #countShadowed(parts: readonly RulePart[]): boolean {
+    let isShadowed = false
+    for (let i = 0; i < parts.length; i++) {
+      if (parts[i]!.outcome !== Outcome.SHADOWED) continue
+      this.#ofRules[i]!.shadowRefused++
+      isShadowed = true
+    }
+    return isShadowed
+  }
+
+  #countRefusal(parts: readonly RulePart[], refusing: number): void {
+    this.#tally.refuse()
+    const ofRule = this.#ofRules[refusing]!
+    ofRule.refused++
+    if (!isBlocked(parts[refusing]!)) return
+    ofRule.blocked++
+    this.#tally.blocked++
   }
 
   /** Lets the first `count` rules take their charges back. */
@@ -284,14 +309,18 @@ export class RulesEngine implements Engine<RulesDecision> {
   }
 
   /** The numbers of decisions and keys are those of the first rule. All others are sums over the rules. */
-  statistics(): EngineStatistics {
-    this.flush()
+  statistics(): CountedStatistics {
+    const own = this.#tally.own()
     const [first, ...others] = this.engines.map((engine) => engine.statistics())
     const sums = first!
     for (const each of others) {
       for (const name of SUMMED) sums[name] += each[name]
     }
-    return sums
+    const rules = this.engines.map((_, i) => [
+      this.#names[i]!,
+      { admitted: own.admitted, ...this.#ofRules[i]! },
+    ])
+    return { ...sums, own: { ...own, rules: Object.fromEntries(rules) } }
   }
 
   close(): void {
@@ -325,7 +354,7 @@ export class RulesEngine implements Engine<RulesDecision> {
     for (let i = refusing + 1; i < engines.length; i++) {
       parts[i] = this.#chargeRefusal(i, engines[i]!.peekSet(lo, hi, cost, limits[i]), lo, hi, cost, limits)
     }
-    this.#tally.refuse()
+    this.#countRefusal(parts, refusing)
     return new RulesDecision(this, parts as [RulePart, ...RulePart[]], refusing)
   }
 
@@ -354,7 +383,7 @@ export class RulesEngine implements Engine<RulesDecision> {
       ...RulePart[],
     ]
     this.way = this.engines[0]!.way
-    this.#tally.refuse()
+    this.#countRefusal(own, below)
     return new RulesDecision(this, own, below)
   }
 

@@ -1,3 +1,4 @@
+import type { Counts } from '../../core/decision-counts.js'
 import { Outcome } from '../../core/inline-decision.js'
 import type { Arena } from '../../memory/records.js'
 import { countDecisions } from '../../memory/statistics.js'
@@ -15,6 +16,10 @@ export class Tally {
   #allowed = 0
   #denied = 0
   #shadowDenied = 0
+  /** What has been flushed. */
+  readonly #flushed = { admitted: 0, refused: 0, shadowRefused: 0 }
+  /** Refusals of keys that were blocked. */
+  blocked = 0
 
   /** Without an arena the counts are dropped. `isShadow`: the rule is not enforced. */
   constructor(arena: Arena | undefined, isShadow = false) {
@@ -57,8 +62,17 @@ export class Tally {
   /** Adds the counts to the shared statistics. */
   flush(): void {
     if (this.#arena) countDecisions(this.#arena, this.#allowed, this.#denied, this.#shadowDenied)
+    this.#flushed.admitted += this.#allowed
+    this.#flushed.refused += this.#denied
+    this.#flushed.shadowRefused += this.#shadowDenied
     this.#allowed = 0
     this.#denied = 0
     this.#shadowDenied = 0
+  }
+
+  /** All that this engine has counted. A decision costs nothing for it: it is added up when it is flushed. */
+  own(): Counts {
+    this.flush()
+    return { ...this.#flushed, blocked: this.blocked }
   }
 }

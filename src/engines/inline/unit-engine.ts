@@ -5,7 +5,7 @@ import type { Reading } from '../../core/reading.js'
 import { UnitDecision } from '../../core/unit-decision.js'
 import { unitsBetween, unitsOf, wholeUnitsIn } from '../../core/units.js'
 import type { Arena } from '../../memory/records.js'
-import type { Changes, Engine, EngineStatistics } from '../engine.js'
+import type { Changes, CountedStatistics, Engine } from '../engine.js'
 import type { DecisionEstimates } from './decision-estimates.js'
 import type { InlineEngine } from './inline.js'
 import type { KeyChanges } from './key-changes.js'
@@ -117,7 +117,7 @@ export class UnitEngine implements Engine<UnitDecision> {
     this.#counting.tally(allowed, denied, shadowDenied)
   }
 
-  statistics(): EngineStatistics {
+  statistics(): CountedStatistics {
     return this.#counting.statistics()
   }
 

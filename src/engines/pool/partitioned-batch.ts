@@ -43,9 +43,17 @@ export class PartitionedBatch extends PendingReply<BatchDecision> {
   readonly #costs: Costs
   /** Whether the costs and `remaining` are quantities: any of several rules has a unit. */
   readonly #countsInUnits: boolean
+  readonly #count: (allowed: Uint8Array) => void
   #decided = 0
 
-  constructor(fingerprints: Int32Array, costs: Costs, withRemaining: boolean, countsInUnits: boolean) {
+  /** @param count counts what came of all keys */
+  constructor(
+    fingerprints: Int32Array,
+    costs: Costs,
+    withRemaining: boolean,
+    countsInUnits: boolean,
+    count: (allowed: Uint8Array) => void,
+  ) {
     super()
     const length = fingerprints.length / 2
     this.length = length
@@ -53,6 +61,7 @@ export class PartitionedBatch extends PendingReply<BatchDecision> {
     const remaining = countsInUnits ? new Float64Array(length) : new Int32Array(length)
     this.#decision = new PoolBatch(length, withRemaining ? remaining : undefined, this.#retryAfterMs)
     this.#countsInUnits = countsInUnits
+    this.#count = count
     this.#fingerprints = fingerprints
     this.#costs = costs
   }
@@ -116,7 +125,9 @@ export class PartitionedBatch extends PendingReply<BatchDecision> {
   /** Counts decided keys, and resolves the promise when all are. */
   countDecided(keys: number): void {
     this.#decided += keys
-    if (this.#decided === this.length) this.resolve(this.#decision)
+    if (this.#decided < this.length) return
+    this.#count(this.#decision.allowed)
+    this.resolve(this.#decision)
   }
 
   /** A chunk of `keys` keys failed: rejects the promise. */

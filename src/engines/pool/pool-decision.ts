@@ -1,4 +1,5 @@
 import type { Decision, DecisionFields, ShadowDecision } from '../../core/decision.js'
+import type { DecisionCounts } from '../../core/decision-counts.js'
 import { fieldsOf, jsonOf, secondsOf } from '../../core/decision-fields.js'
 import { type InlineDecision, Outcome } from '../../core/inline-decision.js'
 import { KnownDecision } from '../../core/known-decision.js'
@@ -39,6 +40,8 @@ export interface DecidingEngine extends DecidingRule {
   readonly rules?: readonly DecidingRule[] | undefined
   /** Whether any of several rules has a unit. */
   readonly countsInUnits?: boolean
+  /** What it has decided. */
+  readonly own?: DecisionCounts
 }
 
 /** A decision of several rules. */

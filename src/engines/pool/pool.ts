@@ -1,4 +1,5 @@
 import type { Costs } from '../../core/batch-decision.js'
+import { DecisionCounts } from '../../core/decision-counts.js'
 import { MillraceError } from '../../core/errors.js'
 import { LONGEST_TIMER_MS } from '../../core/long-timer.js'
 import type { Signal } from '../../core/on-abort.js'
@@ -57,6 +58,8 @@ export class PoolEngine implements DecidingEngine {
   readonly unit: number | undefined
   readonly rules: readonly DecidingRule[] | undefined
   readonly countsInUnits: boolean
+  /** What the workers have decided for this thread. */
+  readonly own = new DecisionCounts()
   readonly #settings: PoolSettings
   readonly #share: SharedLimiter
   readonly #onDamage: (error: MillraceError) => void
@@ -172,7 +175,9 @@ export class PoolEngine implements DecidingEngine {
     signal?: Signal,
   ): Promise<unknown> {
     if (signal?.aborted) return Promise.reject(abortedError(signal.reason, false))
-    const batch = new PartitionedBatch(fingerprints, costs, withRemaining, this.countsInUnits)
+    const batch = new PartitionedBatch(fingerprints, costs, withRemaining, this.countsInUnits, (allowed) =>
+      this.own.countBatch(allowed, this.rules === undefined ? this.ruleName : undefined),
+    )
     if (batch.length === 0) batch.countDecided(0)
     return batch.length === 0 ? batch.promise : this.#submit(batch, signal)
   }
@@ -180,6 +185,11 @@ export class PoolEngine implements DecidingEngine {
   /** Resolves when each of the `minThreads` workers has replied once. */
   async ready(): Promise<void> {
     await Promise.all(this.#clients.slice(0, this.#settings.minThreads).map((_, ring) => this.#flush(ring)))
+  }
+
+  /** How many keys wait for a reply. */
+  get pending(): number {
+    return this.#pending
   }
 
   /** Lets each worker add its counts to the shared statistics. A worker at rest has done so already. */

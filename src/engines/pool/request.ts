@@ -129,6 +129,7 @@ export class PoolRequest extends PendingReply<unknown> implements RingRequest {
     const { engine, op } = this
     if (DECISIONS.includes(op)) {
       const decision = decisionIn(memory, slot, engine)
+      if (op !== Op.PEEK) engine.own?.count(decision)
       for (const part of decision.rules) part.scale(this.cost)
       this.resolve(decision)
     } else {

@@ -162,7 +162,9 @@ export class RingClient {
       const slot = this.memory.slot(this.#read)
       const request = this.#shift()
       if (typeof request === 'function') {
-        request(decisionIn(this.memory, slot, this.#engine))
+        const decision = decisionIn(this.memory, slot, this.#engine)
+        this.#engine.own?.count(decision)
+        request(decision)
         keys++
       } else {
         keys += request.length

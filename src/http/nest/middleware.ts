@@ -4,6 +4,7 @@ import type { Framework, HttpRequest } from '../framework.js'
 import { answeredBy, nodeFramework, send } from '../node-framework.js'
 import type { RateLimitOptions } from '../options.js'
 import { Policy } from '../policy.js'
+import type { RateLimitHandles } from '../stats.js'
 import { GONE, type Step } from '../step.js'
 import { type NestRequest, type NestResponse, pathsOf } from './framework.js'
 
@@ -22,12 +23,8 @@ export interface MiddlewareOptions extends RateLimitOptions<NestRequest, NestRes
 }
 
 /** Limits requests: middleware for `app.use` and `consumer.apply`. */
-export interface RateLimiter {
+export interface RateLimiter extends RateLimitHandles {
   (request: NestRequest, response: NestResponse, next: (error?: unknown) => void): void
-  /** Forgets what a key has used, and ends its ban. */
-  reset(key: string): Promise<void>
-  /** Closes the limiters that were made from the options. A `limiter` of your own stays open. */
-  close(): Promise<void>
 }
 
 /** Express and Fastify cut the part that a middleware is mounted at off the path of a request. */
@@ -79,8 +76,5 @@ export function rateLimit(options: MiddlewareOptions): RateLimiter {
     else if (step instanceof Promise) step.then((later) => finish(later, request, response, next)).catch(next)
     else finish(step, request, response, next)
   }
-  return Object.assign(limited, {
-    reset: (key: string) => policy.reset(key),
-    close: () => policy.close(),
-  })
+  return Object.assign(limited, policy.handles)
 }

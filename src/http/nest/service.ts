@@ -13,6 +13,7 @@ import { answeredBy } from '../node-framework.js'
 import { Policy } from '../policy.js'
 import { RouteGroups } from '../routes/route-groups.js'
 import type { RouteLimit } from '../routes/route-limits.js'
+import type { RateLimitStats } from '../stats.js'
 import { GONE, type Step } from '../step.js'
 import { type Decorated, rulesOf } from './decorators.js'
 import { exceptionFor } from './exception.js'
@@ -108,6 +109,15 @@ export class RateLimitService implements OnModuleInit, OnApplicationShutdown {
     return this.#policy.reset(key)
   }
 
+  /**
+   * Returns what became of the requests of this thread, by route and by rule: `default` are the rules of the module, and
+   * `Controller.handler` those of a decorator.
+   * @throws {MillraceError} (rejects) `ERR_MILLRACE_CLOSED`
+   */
+  stats(): Promise<RateLimitStats> {
+    return this.#policy.stats()
+  }
+
   /** Closes the limiters that were made from options. A `limiter` of your own stays open. */
   onApplicationShutdown(): Promise<void> {
     return this.#policy.close()
@@ -128,7 +138,8 @@ export class RateLimitService implements OnModuleInit, OnApplicationShutdown {
   #makeLimit(handler: Decorated, controller: Decorated): HandlerLimit {
     const rules = rulesOf(this.#reflector, handler, controller)
     if (rules === false) return SKIPPED
-    return rules && this.#groups.find(rules, `@Throttle of ${controller.name}.${handler.name}`)
+    const name = `${controller.name}.${handler.name}`
+    return rules && this.#groups.find(rules, name, `@Throttle of ${name}`)
   }
 
   /** The request and response of a call; undefined if it is not limited. */

@@ -14,17 +14,23 @@ export class RouteGroups<Response> {
 
   /**
    * The limiter of such rules; undefined if they have none of their own: `{}`. It is made at the first call.
-   * @param option names the rules in errors
+   * @param name names the rules in counts
+   * @param option names them in errors
    * @throws MillraceError for wrong rules
    */
-  find(rules: RouteRules & { groupId?: string }, option: string): RouteLimit<Response> | undefined {
+  find(
+    rules: RouteRules & { groupId?: string },
+    name: string,
+    option: string,
+  ): RouteLimit<Response> | undefined {
     if (this.#byRules.has(rules)) return this.#byRules.get(rules)
     const { groupId, ...own } = rules
     if (groupId !== undefined && (typeof groupId !== 'string' || groupId === '')) {
       throw invalid(`${option}.groupId`, groupId, 'a string of 1 or more characters')
     }
     const known = groupId === undefined ? undefined : this.#byId.get(groupId)
-    const limit = known ?? (Object.keys(own).length === 0 ? undefined : this.#limits.add(own, option))
+    const limit =
+      known ?? (Object.keys(own).length === 0 ? undefined : this.#limits.add(groupId ?? name, own, option))
     if (groupId !== undefined && limit !== undefined) this.#byId.set(groupId, limit)
     this.#byRules.set(rules, limit)
     return limit

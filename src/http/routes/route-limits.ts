@@ -13,6 +13,7 @@ import type { HeaderAccess } from '../headers/header-access.js'
 import { DEFAULT_STANDARD, RateLimitHeaders, type Standard } from '../headers/headers.js'
 import { type CallLimits, HTTP_OPTIONS, type RouteRules } from '../options.js'
 import type { PathReadings, Paths } from '../readings.js'
+import { RouteCounts } from '../stats.js'
 import { Routes, SEVERAL } from './routes.js'
 
 /** The options beside those of HTTP and of rules: of the engine and its memory. */
@@ -21,6 +22,8 @@ const RULES_OF_A_ROUTE: readonly string[] = [...RULE_OPTIONS, 'rules', 'limiter'
 /** Without the options of the middleware itself. */
 const RULES_OF_ALL = RULES_OF_A_ROUTE.filter((name) => name === 'limiter' || !HTTP_OPTIONS.includes(name))
 
+/** The name of the rules of requests without a route of their own. */
+const DEFAULT_ROUTE = 'default'
 /** A route without a limit. */
 const UNLIMITED = Symbol('not limited')
 /** What a pattern stands for. */
@@ -39,6 +42,9 @@ interface Common<Response> {
 
 /** The limiter of a route, and its headers. */
 export class RouteLimit<Response> {
+  /** Of the counts: the pattern of the route. */
+  readonly name: string
+  readonly counts = new RouteCounts()
   readonly limiter: Limiter | AsyncLimiter
   readonly headers: RateLimitHeaders<Response>
   /** The field of a request that this limit has decided. */
@@ -52,7 +58,8 @@ export class RouteLimit<Response> {
   /** The field of a socket that keeps the handle of its address; undefined if keys are not handles. */
   readonly #handle: symbol | undefined
 
-  constructor(rules: RouteRules, common: Common<Response>) {
+  constructor(name: string, rules: RouteRules, common: Common<Response>) {
+    this.name = name
     const { limiter, limit } = rules
     this.takesOwnLimit = common.hasOwnLimits && limit === undefined
     this.needsOwnLimit = this.takesOwnLimit && limiter === undefined && rules.rules === undefined
@@ -112,7 +119,7 @@ export class RouteLimits<Response> {
     const rules = pick(given, RULES_OF_ALL)
     if (typeof limit === 'function') delete rules.limit
     if (routes === undefined || limit !== undefined || Object.keys(rules).length > 0)
-      this.others = this.add(rules)
+      this.others = this.add(DEFAULT_ROUTE, rules)
     if (routes !== undefined)
       this.#routes = new Routes(this.#limitsOf(routes), (limit) => limit === UNLIMITED)
   }
@@ -157,14 +164,20 @@ export class RouteLimits<Response> {
     return this.#routes !== undefined
   }
 
-  /** Makes the limiter of a route. `option` names its rules in errors. */
-  add(rules: RouteRules, option = 'options'): RouteLimit<Response> {
+  /** Makes the limiter of a route. `name` is that of its counts, `option` names its rules in errors. */
+  add(name: string, rules: RouteRules, option = 'options'): RouteLimit<Response> {
     checkNames(rules, RULES_OF_A_ROUTE, option)
-    const limit = new RouteLimit(rules, this.#common)
+    const limit = new RouteLimit(this.#nameLike(name), rules, this.#common)
     this.#all.push(limit)
     const windows = limit.limiter.rules.map(({ windowMs }) => windowMs)
     this.#longestWindowMs = Math.max(this.#longestWindowMs, ...windows)
     return limit
+  }
+
+  /** A name that no other route has. */
+  #nameLike(name: string, number = 1): string {
+    const own = number === 1 ? name : `${name} (${number})`
+    return this.#all.some((limit) => limit.name === own) ? this.#nameLike(name, number + 1) : own
   }
 
   all(): readonly RouteLimit<Response>[] {
@@ -197,7 +210,7 @@ export class RouteLimits<Response> {
       const option = `routes['${pattern}']`
       if (typeof rules !== 'object' || rules === null)
         throw invalid(option, rules, 'an object with rules, or false')
-      return [pattern, this.add(rules, option)] as const
+      return [pattern, this.add(pattern, rules, option)] as const
     })
     return Object.fromEntries(entries)
   }

@@ -13,7 +13,7 @@
 // estimate is exact: before * (W - elapsed) has up to 59 bits, so `ratio` divides it in two halves.
 
 import { COUNT_REFUSED, SHADOW } from '../../core/verdict.js'
-import { CHANGED_FIELDS, KEY_FAULT, Verdict } from '../../remote/reply-codes.js'
+import { CHANGED_FIELDS, KEY_FAULT, NO_MARK, Verdict } from '../../remote/reply-codes.js'
 import { flagIn, IS_OTHER_TYPE, REFUNDED, ValueVersion } from '../script-codes.js'
 import { FIRST_ARGUMENTS, RULE_ARGUMENTS } from './script-arguments.js'
 
@@ -170,7 +170,9 @@ for j = j, K - 1 do
   else
     local charges = op == 'n' or op == 'a' or (op == 'c' or op == 't') and not refused
     for i = 1, R do
-      local x, k, receipt, result = st[i], KEYS[j * R + i], -1, 0
+      local x, k, result = st[i], KEYS[j * R + i], 0
+      local unmarked = asks and x.till > now and ${NO_MARK.BLOCKED} or ${NO_MARK.NOTHING}
+      local receipt = unmarked
       local cost, W = x.cost, x.W
       local ms = (x.i + 2) * W - now
       local isOver = x.verdict ~= ${Verdict.ADMITTED}
@@ -188,7 +190,7 @@ for j = j, K - 1 do
         receipt = x.i
         charge(k, x, cost)
         if isOver then -- it must wait for its own charge, too
-          receipt = -1
+          receipt = unmarked
           if x.wait >= 0 then x.wait = max(x.wait, fitsAt(x.limit - cost, x.units, x.before, x.i, W) - now) end
         end
       elseif (op == 'r' or op == 'g') and x.exists then

@@ -17,7 +17,7 @@
 // refusals that count can add, the oldest go: they decide nothing, because the others fill the limit.
 
 import { COUNT_REFUSED, SHADOW } from '../../core/verdict.js'
-import { CHANGED_FIELDS, KEY_FAULT, Verdict } from '../../remote/reply-codes.js'
+import { CHANGED_FIELDS, KEY_FAULT, NO_MARK, Verdict } from '../../remote/reply-codes.js'
 import { flagIn, IS_OTHER_TYPE, REFUNDED } from '../script-codes.js'
 import { FIRST_ARGUMENTS, RULE_ARGUMENTS } from './script-arguments.js'
 
@@ -221,7 +221,8 @@ for j = j, K - 1 do
     local isCharged = op == 'n' or op == 'a' or (op == 'c' or op == 't') and not refused
     for i = 1, R do
       local x = st[i]
-      local cost, receipt, result, ms = x.cost, -1, 0, ceil((x.g + x.W - now) / 1000)
+      local unmarked = asks and x.till > nowMs and ${NO_MARK.BLOCKED} or ${NO_MARK.NOTHING}
+      local cost, receipt, result, ms = x.cost, unmarked, 0, ceil((x.g + x.W - now) / 1000)
       local isOver = x.verdict ~= ${Verdict.ADMITTED}
       local counts = isCharged and x.verdict ~= ${Verdict.SHADOWED}
         or op == 'c' and isOver and ${flagIn('x.flags', COUNT_REFUSED)} and cost <= x.limit
@@ -231,7 +232,7 @@ for j = j, K - 1 do
       elseif counts and cost > 0 then
         receipt = charge(x, cost, x.g)
         if isOver then -- it must wait for its own charge, too
-          receipt = -1
+          receipt = unmarked
           if x.wait >= 0 then x.wait = max(x.wait, leaves(x, x.sum + cost - x.limit)) end
         end
       elseif op == 'r' and x.sum > 0 then

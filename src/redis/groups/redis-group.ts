@@ -1,11 +1,12 @@
 import type { AsyncLimiterGroup } from '../../api/async-limiter-group.js'
 import { checkCost, checkOptions, foreignDecisionError, settledError } from '../../api/checks.js'
-import type { GroupKeys, GroupOptions, GroupWaitOptions } from '../../api/limiter-group.js'
+import type { GroupKeys, GroupOptions, GroupStats, GroupWaitOptions } from '../../api/limiter-group.js'
 import type { AsyncReservation } from '../../api/reservation.js'
+import { DecisionCounts } from '../../core/decision-counts.js'
 import { MembersDecision } from '../../core/group-decision.js'
 import { type Inspect, inspectAs } from '../../core/inspect.js'
 import { admitted } from '../../core/limited.js'
-import { checkMemberKeys, defineNotShared } from '../../groups/base-group.js'
+import { checkMemberKeys, defineNotShared, statsOf } from '../../groups/base-group.js'
 import { TextHandle } from '../../memory/text-keys.js'
 import type { RemoteDecision } from '../../remote/remote-decision.js'
 import { RemoteLimiter } from '../../remote/remote-limiter.js'
@@ -26,6 +27,7 @@ import {
  */
 export class RedisGroup implements AsyncLimiterGroup {
   readonly #members: readonly RedisMember[]
+  readonly #counts = new DecisionCounts(Number.POSITIVE_INFINITY)
   readonly #names: readonly string[]
   /** By the index of a rule: the index of its member. */
   readonly #memberOf: readonly number[]
@@ -116,6 +118,10 @@ export class RedisGroup implements AsyncLimiterGroup {
     }
   }
 
+  async stats(): Promise<GroupStats> {
+    return statsOf(this.#counts)
+  }
+
   /** The value for `JSON.stringify`. */
   toJSON(): object {
     return { members: this.#names }
@@ -148,8 +154,10 @@ export class RedisGroup implements AsyncLimiterGroup {
   /** Counts a decision in the statistics of the members: an admission in all, a refusal in the one that refused. */
   #counted(joined: RemoteDecision): MembersDecision {
     const decision = this.#decisionOf(joined)
+    this.#counts.countOfMembers(decision, this.#names)
     for (const [i, { limiter, name }] of this.#members.entries())
-      if (decision.allowed || name === decision.member) limiter.statistics.count(partsOf(decision)[i]!)
+      if (decision.allowed || name === decision.member)
+        limiter.statistics.decisions.count(partsOf(decision)[i]!)
     return decision
   }
 

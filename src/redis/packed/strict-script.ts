@@ -6,7 +6,7 @@
 // All numbers in the script stay below 2^53, so that a double holds them: `checkRemoteRule` bounds windows and granules.
 import { COUNT_REFUSED, SHADOW } from '../../core/verdict.js'
 import { ONE_FLAG, type RemoteRule } from '../../remote/remote-rule.js'
-import { CHANGED_FIELDS, KEY_FAULT, Verdict } from '../../remote/reply-codes.js'
+import { CHANGED_FIELDS, KEY_FAULT, NO_MARK, Verdict } from '../../remote/reply-codes.js'
 import { flagIn, IS_OTHER_TYPE, REFUNDED } from '../script-codes.js'
 import { shortcutOf } from './strict-shortcut.js'
 import { layoutOf, VALUE_FUNCTIONS } from './strict-value.js'
@@ -185,7 +185,8 @@ for j = j, K - 1 do
     local charges = op == 'n' or op == 'a' or (op == 'c' or op == 't') and not refused
     for i = 1, R do
       local s, born, mark, a, till, kept, base, sum, g, need, verdict, wait, k, shape, limit, n, W, alg, flags, cost, z, full = unpack(st[i])
-      local receipt, result, ms, newest = -1, 0, 0, nil
+      local unmarked = asks and till > now and ${NO_MARK.BLOCKED} or ${NO_MARK.NOTHING}
+      local receipt, result, ms, newest = unmarked, 0, 0, nil
       local isOver = verdict ~= ${Verdict.ADMITTED}
       local counts = charges and verdict ~= ${Verdict.SHADOWED}
         or op == 'c' and isOver and ${flagIn('flags', ONE_FLAG * COUNT_REFUSED)} and cost <= limit
@@ -199,7 +200,7 @@ for j = j, K - 1 do
         if alg == 2 and s and sum == 0 then base = (base + FILLED) % MOST_FILLED end -- what was charged before is gone
         receipt = g + (alg == 2 and base or 0)
         if isOver then -- it must wait for its own charge, too
-          receipt = -1
+          receipt = unmarked
           local later
           if alg == 0 then later = leaves(s, z, kept, base, mark, g, min(sum + need, UNITS - 1) + need - limit, n, W)
           elseif alg == 1 then later = g + W - now

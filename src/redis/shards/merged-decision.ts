@@ -32,6 +32,7 @@ function mergedPart(all: readonly PlacedDecision[], index: number, allowed: bool
     remaining: Math.min(...parts.map(({ remaining }) => remaining)),
     resetMs: Math.max(...parts.map(({ resetMs }) => resetMs)),
     receipt: packReceipts(receipts),
+    ...(parts.some(({ isBlocked }) => isBlocked) && { isBlocked: true }),
     ...strictest(parts),
   }
 }

@@ -1,0 +1,66 @@
+import type { LimiterStats } from '../api/limiter.js'
+import {
+  DecisionCounts,
+  type FigureCounts,
+  type RuleCounts,
+  type WithoutStore,
+} from '../core/decision-counts.js'
+import { sumOf } from '../core/sum-of.js'
+
+/** What became of requests. */
+export interface RequestCounts extends FigureCounts {
+  /** Requests that a store has not decided. Those of `closed` are answered by 503, and are not in `refused`. */
+  readonly withoutStore: WithoutStore
+  /** Of `admitted`: those that waited by the option `delay`, also those over the limit. */
+  readonly delayed: number
+}
+
+/** What became of the requests of one route, also by rule. */
+export interface RouteStats extends RequestCounts, RuleCounts {
+  /** The counts of the route's limiter: those of its decisions, its table, its store. */
+  readonly limiter: LimiterStats
+}
+
+/** What became of the requests of one `rateLimit` in this thread. */
+export interface RateLimitStats extends RequestCounts {
+  /** Requests from an address of the option `deny`, answered by 403. They are in no other number. */
+  readonly denied: number
+  /** Errors while requests were decided: a function of the options threw, a worker was lost, a limiter is closed. */
+  readonly failed: number
+  /** By the pattern of the route; `default`: the requests without a route of their own. */
+  readonly routes: Readonly<Record<string, RouteStats>>
+}
+
+/** What every `rateLimit` can do beside limiting. */
+export interface RateLimitHandles {
+  /** Forgets what a key has used, and ends its ban. */
+  reset(key: string): Promise<void>
+  /**
+   * Returns what became of the requests of this thread, by route and by rule.
+   * @throws {MillraceError} (rejects) `ERR_MILLRACE_CLOSED`
+   */
+  stats(): Promise<RateLimitStats>
+  /** Closes the limiters that were made from the options. A `limiter` of your own stays open. */
+  close(): Promise<void>
+}
+
+/** Counts the requests of a route, each when its answer is known. */
+export class RouteCounts {
+  readonly decisions = new DecisionCounts()
+  delayed = 0
+
+  present(): RequestCounts & RuleCounts {
+    const { withoutStore } = this.decisions
+    return { ...this.decisions.present(), withoutStore, delayed: this.delayed }
+  }
+}
+
+/** The numbers of all routes together. */
+export function totalOf(routes: readonly RouteStats[]): RequestCounts {
+  const none = { ...new RouteCounts().present(), rules: undefined }
+  const { rules: _, ...total } = routes.reduce<RequestCounts & { rules?: unknown }>(
+    (sum, { limiter: _, rules: __, ...counts }) => sumOf(sum, counts),
+    none,
+  )
+  return total
+}
