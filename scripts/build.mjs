@@ -1,5 +1,5 @@
-// node scripts/build.mjs: src/ to esm/ and dist/, cli/src/ to cli/dist/. `--dev` also compiles tests, benchmarks and
-// demos to build/. `--if-changed` skips what is up to date: sources and outputs are as the last build left them.
+// node scripts/build.mjs: src/ to build/lib/ and dist/, cli/src/ to cli/dist/. `--dev` also compiles tests, benchmarks
+// and demos to build/. `--if-changed` skips what is up to date: sources and outputs are as the last build left them.
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
@@ -16,13 +16,13 @@ const tsc = (project) => [TSC, '-p', project]
 const PACKAGE = {
   name: 'package',
   sources: ['src', 'cli/src', 'scripts', 'tsconfig.json', 'cli/tsconfig.json', 'package.json'],
-  outputs: ['dist', 'esm', 'cli/dist'],
-  steps: [tsc('tsconfig.json'), ['scripts/commonjs.mjs'], tsc('cli')],
+  outputs: ['build/lib', 'dist', 'cli/dist'],
+  steps: [tsc('tsconfig.json'), ['scripts/bundle.mjs'], ['scripts/dev-package.mjs'], tsc('cli')],
 }
 const DEV = {
   name: 'dev',
   sources: [...PACKAGE.sources, 'test', 'bench', 'demo', 'cli/test', 'tsconfig.dev.json'],
-  outputs: ['build'],
+  outputs: ['build/test', 'build/bench', 'build/demo'],
   steps: [tsc('tsconfig.dev.json'), tsc('cli/test')],
 }
 

@@ -6,7 +6,13 @@ const root = fileURLToPath(new URL('..', import.meta.url))
 const built = (file) => ['node', `build/${file}/main.js`]
 const memory = (megabytes) => `--max-old-space-size=${megabytes}`
 
-/** By name: what the command does, the build that it needs, and what is run in the package's folder. */
+/** For what measures: `millrace` is dist/, as published, also in the processes that the command starts. */
+const AS_PUBLISHED = '--conditions=millrace-bundle'
+
+/**
+ * By name: what the command does, the build that it needs, options of Node.js for all its processes, and what is run in
+ * the package's folder.
+ */
 export const COMMANDS = {
   'accuracy:page': {
     what: 'writes the tables of accuracy in docs/algorithms.md, and their chart',
@@ -18,18 +24,36 @@ export const COMMANDS = {
     needs: 'dev',
     run: built('test/attack'),
   },
+  bench: {
+    what: 'benchmarks of decisions, in processes of their own',
+    needs: 'dev',
+    nodeOptions: AS_PUBLISHED,
+    run: built('bench'),
+  },
   'bench:config': {
     what: 'benchmarks of configuration stores',
     needs: 'dev',
+    nodeOptions: AS_PUBLISHED,
     run: built('bench/config'),
   },
-  'bench:http': { what: 'benchmarks of HTTP servers', needs: 'dev', run: built('bench/http') },
+  'bench:http': {
+    what: 'benchmarks of HTTP servers',
+    needs: 'dev',
+    nodeOptions: AS_PUBLISHED,
+    run: built('bench/http'),
+  },
   'bench:instructions': {
     what: 'instructions of servers for a request, under valgrind',
     needs: 'dev',
+    nodeOptions: AS_PUBLISHED,
     run: built('bench/instructions'),
   },
-  'bench:redis': { what: 'benchmarks of limiters on Redis', needs: 'dev', run: built('bench/redis') },
+  'bench:redis': {
+    what: 'benchmarks of limiters on Redis',
+    needs: 'dev',
+    nodeOptions: AS_PUBLISHED,
+    run: built('bench/redis'),
+  },
   checked: {
     what: 'all checks of the addon, and .ci/checked.json where they pass',
     needs: 'dev',
@@ -43,6 +67,7 @@ export const COMMANDS = {
   'demo:redis': {
     what: 'four processes with one limit on Redis, and a judge',
     needs: 'dev',
+    nodeOptions: AS_PUBLISHED,
     run: built('demo/redis'),
   },
   explore: {
@@ -150,7 +175,7 @@ function start([name, ...args]) {
     process.exitCode = 2
     return
   }
-  const { needs, run } = command
+  const { needs, nodeOptions = '', run } = command
   if (needs !== undefined) {
     const args = ['scripts/build.mjs', '--if-changed', ...(needs === 'dev' ? ['--dev'] : [])]
     const { status } = spawnSync(process.execPath, args, { cwd: root, stdio: 'inherit' })
@@ -160,6 +185,7 @@ function start([name, ...args]) {
   const child = spawn(program === 'node' ? process.execPath : program, [...options, ...args], {
     cwd: root,
     stdio: 'inherit',
+    env: { ...process.env, NODE_OPTIONS: `${process.env.NODE_OPTIONS ?? ''} ${nodeOptions}`.trim() },
   })
   // The terminal sends Ctrl-C to the child, too. The child decides how both end.
   process.on('SIGINT', () => {})

@@ -1,7 +1,7 @@
-// Writes native/constants.h from src/native/constants.ts: `npm run generate`. It needs the compiled esm/.
+// Writes native/constants.h from src/native/constants.ts: `npm run generate`. It needs the compiled build/lib/.
 import { writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { CONSTANTS, constantsHash } from '../esm/native/constants.js'
+import { CONSTANTS, constantsHash } from '../build/lib/native/constants.js'
 
 /** Above this a constant is a mask or a bit, and is easier to read in hexadecimal. */
 const MOST_DECIMAL = 0xffff

@@ -14,7 +14,7 @@ import { readFlag } from './long-runs/flags.js'
 import { isLeftOut } from './native/sides.js'
 import { testFiles } from './run/files.js'
 import { lastLine, namesOf, type Outcome, outcomeOf, SUMMARY, totalsOf } from './run/outcome.js'
-import { plan, type Run, type Side } from './run/plan.js'
+import { nodeOptionsOf, plan, type Run, type Side } from './run/plan.js'
 import { runGroup } from './run/process.js'
 import { runAll } from './run/queue.js'
 import { Report } from './run/report.js'
@@ -86,6 +86,7 @@ async function runFile(run: Run): Promise<void> {
     MILLRACE_TESTS: size,
     MILLRACE_NATIVE: run.side === 'addon' ? '1' : '0',
     MILLRACE_BOTH_SIDES: isOnBothSides(run) ? '1' : '0',
+    NODE_OPTIONS: `${process.env.NODE_OPTIONS ?? ''} ${nodeOptionsOf(run)}`.trim(),
   }
   const paths = run.files.map(({ path }) => path)
   const program = paths.length > 1 ? [TOGETHER, ...paths] : paths

@@ -8,7 +8,7 @@ import { type Millrace, millrace, millraceHandles } from '../millrace.js'
 import { timeDecisions } from '../timing.js'
 
 const KEYS = 10_000
-const BUILT = fileURLToPath(new URL('../../../esm/', import.meta.url))
+const BUILT = fileURLToPath(new URL('../../lib/', import.meta.url))
 /** Copies are created below the package, so that they find its dependencies. */
 const BUILD = fileURLToPath(new URL('../../', import.meta.url))
 

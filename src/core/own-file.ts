@@ -4,8 +4,8 @@ import { MillraceError } from './errors.js'
 const NAME = 'millrace'
 
 /**
- * The URL of a file of this package that is read or started rather than imported, by its path from the
- * package's root. A bundler moves the code and leaves such files behind. At the expected place there may even
+ * The URL of a file of this package that is read or started rather than imported, by its path from the folder
+ * of the built code. A bundler moves the code and leaves such files behind. At the expected place there may even
  * be a file of another package. So the package.json above the code must be that of this package.
  * @throws MillraceError `ERR_MILLRACE_BUNDLED` if it is not
  */
@@ -18,7 +18,7 @@ export function ownFile(path: string): URL {
       `(esbuild: --external:${NAME}; Rollup and webpack: external: ['${NAME}'])`
     throw new MillraceError('ERR_MILLRACE_BUNDLED', path, here, expected)
   }
-  return new URL(path, root)
+  return new URL(`../${path}`, here)
 }
 
 function isPackageRoot(root: URL): boolean {

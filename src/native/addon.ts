@@ -107,7 +107,7 @@ function load(): Loaded {
   try {
     const require = createRequire(import.meta.url)
     const find: (folder: string) => Addon = require('node-gyp-build')
-    return accepted(find(fileURLToPath(ownFile('./'))))
+    return accepted(find(fileURLToPath(ownFile('../'))))
   } catch (cause) {
     return { cause } // no build for this machine, or a bundled package: TypeScript decides everything
   }

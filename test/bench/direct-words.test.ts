@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import words from '#millrace/memory/words.js'
+import * as words from '#millrace/memory/words.js'
 import { withDirectWords } from '../../bench/direct-words.js'
 
 const NAMES = Object.keys(words)
@@ -74,7 +74,7 @@ test('a function of words.js without a rewrite is an error', () => {
 
 test('no call of words.js is left in the hot path', () => {
   for (const file of ['window/sliding-window', 'window/summed-cells', 'word/cell-time', 'word/word-cells']) {
-    const code = readFileSync(new URL(`../../../esm/algorithms/${file}.js`, import.meta.url), 'utf8')
+    const code = readFileSync(new URL(`../../lib/algorithms/${file}.js`, import.meta.url), 'utf8')
     const direct = withDirectWords(code)
     assert.match(direct, /Atomics\.compareExchange\(/)
     assert.not.match(

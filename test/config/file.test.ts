@@ -126,7 +126,7 @@ test('without the package yaml, YAML is refused by its name, and JSON works', ()
   try {
     cpSync(join(root, 'dist'), join(folder, 'dist'), { recursive: true })
     const script = `
-      const { fileConfig } = require('./dist/config/file.js')
+      const { fileConfig } = require('./dist/entries/config/file.js')
       require('node:fs').writeFileSync('a.json', '{}')
       fileConfig({ path: 'a.json' })
       try { fileConfig({ path: 'a.yaml' }) } catch (error) { console.log(error.code, error.message) }

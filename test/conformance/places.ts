@@ -9,8 +9,8 @@ import {
   type RulesLimiterOptions,
 } from 'millrace'
 import { memoryConfig } from 'millrace/config/memory'
+import { createLimiterOn } from 'millrace/internal'
 import { RULE_OPTIONS } from '#millrace/core/rule-options.js'
-import { createLimiterOn } from '#millrace/create/create.js'
 import { backendMaker } from '../backend/conformance-place.js'
 import type { Either } from '../engines/both.js'
 import { START_MS } from '../limiter/support.js'

@@ -9,7 +9,7 @@ import { halfOf } from '../size.js'
 
 const THREADS = 16
 const ROUNDS = 1_000
-const PACKAGE = new URL('../../../dist/index.js', import.meta.url).href
+const PACKAGE = new URL('../../lib/index.js', import.meta.url).href
 
 const CODE = `
   const { parentPort, workerData: { share, rounds, thread } } = require('node:worker_threads')

@@ -10,8 +10,8 @@ import type { SharedLimiter } from '#millrace/engines/share.js'
 import { assertRaises } from '../limiter/support.js'
 
 const MINUTE = 60_000
-const PACKAGE = new URL('../../../dist/index.js', import.meta.url).href
-const CLOCK = new URL('../../../dist/core/clock.js', import.meta.url).href
+const PACKAGE = new URL('../../lib/index.js', import.meta.url).href
+const CLOCK = new URL('../../lib/core/clock.js', import.meta.url).href
 const hasAddon = createLimiter({ limit: 1, window: '1h' }).stats().native === 'addon'
 
 interface Found {

@@ -211,7 +211,7 @@ test('a change by one thread is visible to the others', async () => {
 test('the default clock agrees between threads', async () => {
   const { Worker } = await import('node:worker_threads')
   const code = `
-    import('${new URL('../../../dist/core/clock.js', import.meta.url)}').then(({ monotonicClock }) => {
+    import('${new URL('../../lib/core/clock.js', import.meta.url)}').then(({ monotonicClock }) => {
       const { parentPort } = require('node:worker_threads')
       parentPort.on('message', () => parentPort.postMessage(monotonicClock.now()))
     })`

@@ -18,7 +18,7 @@ import type { KeyHandle } from '#millrace/memory/keys.js'
 import { ALGORITHMS } from '#millrace/memory/layout.js'
 import type { Machine } from './machine.js'
 
-export const BUILT = fileURLToPath(new URL('../../../esm/', import.meta.url))
+export const BUILT = fileURLToPath(new URL('../../lib/', import.meta.url))
 const STEPPED_WORDS = fileURLToPath(new URL('./stepped-words.js', import.meta.url))
 
 /** A replacement of text in one built file. */

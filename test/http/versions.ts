@@ -59,6 +59,6 @@ function loadNest(folder: string): Nest {
     core: load('@nestjs/core'),
     express: load('@nestjs/platform-express'),
     fastify: load('@nestjs/platform-fastify'),
-    millrace: load(join(copy, 'dist/http/nest.js')),
+    millrace: load(join(copy, 'dist/entries/nest.js')),
   }
 }

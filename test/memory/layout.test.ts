@@ -2,7 +2,7 @@ import { attachLimiter, createLimiter, manualClock } from 'millrace'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { FLAGS } from '#millrace/core/rule-options.js'
-import layout from '#millrace/memory/layout.js'
+import * as layout from '#millrace/memory/layout.js'
 
 /** The index and the range of each word. Versions of this package that agree on them may share one arena. */
 const VERSION_7 = {

@@ -1,7 +1,7 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { AREAS, RingMemory, slotOfRule } from '#millrace/engines/pool/ring-transport.js'
-import slots from '#millrace/memory/request-ring.js'
+import * as slots from '#millrace/memory/request-ring.js'
 
 test('the map of a request ring is the one that the addon was built with', () => {
   const map = Object.entries(slots).filter(([, value]) => typeof value === 'number')

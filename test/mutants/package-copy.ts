@@ -3,7 +3,6 @@ import { cp, mkdtemp, rm, symlink } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { writeCommonJS } from '../commonjs.js'
 import { applyEdits, type Edit } from '../explore/copy.js'
 import { runGroup } from '../run/process.js'
 
@@ -16,9 +15,7 @@ const ROOT = fileURLToPath(new URL('../../../', import.meta.url))
 export async function isCaughtBy(test: string, edits: readonly Edit[]): Promise<boolean> {
   const folder = await copyPackage()
   try {
-    await symlink(join(ROOT, 'prebuilds'), join(folder, 'prebuilds')) // for test files that need the addon
-    await applyEdits(join(folder, 'esm'), edits)
-    writeCommonJS(folder)
+    await applyEdits(join(folder, 'build/lib'), edits)
     const code = await exitCode(join(folder, 'build/test', `${test}.test.js`))
     if (code !== 0 && code !== HAS_FAILED) throw new Error(`${test} ended with ${code}`)
     return code === HAS_FAILED
@@ -30,10 +27,12 @@ export async function isCaughtBy(test: string, edits: readonly Edit[]): Promise<
 /** Copies the built package and its tests to a temporary folder, which the caller removes. */
 export async function copyPackage(): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'millrace-mutant-'))
-  for (const part of ['dist', 'esm', 'scripts', 'build/test', 'package.json']) {
+  for (const part of ['build/lib', 'build/test', 'build/package.json', 'package.json']) {
     await cp(join(ROOT, part), join(folder, part), { recursive: true })
   }
-  for (const part of ['node_modules', 'examples']) await symlink(join(ROOT, part), join(folder, part))
+  for (const part of ['node_modules', 'examples', 'scripts'])
+    await symlink(join(ROOT, part), join(folder, part))
+  await symlink(join(ROOT, 'prebuilds'), join(folder, 'build/prebuilds')) // for test files that need the addon
   return folder
 }
 

@@ -81,7 +81,7 @@ test('the error of a bundled pool says how to mark the package external, and the
     await bundle(['pool.mjs'], format, extension)
     const { code, out, err } = await runDeployed(`pool${extension}`)
     assert.is(code, 0, err)
-    assert.match(out, /^ERR_MILLRACE_BUNDLED: dist\/engines\/pool\/worker\.js: /)
+    assert.match(out, /^ERR_MILLRACE_BUNDLED: engines\/pool\/worker\.js: /)
     assert.match(out, '--external:millrace')
   }
   await bundle(['pool.mjs'], 'esm', '.mjs', ['millrace'])

@@ -60,7 +60,7 @@ test('the installed command runs, and knows its version', async () => {
 })
 
 test('what the package does not export is out of reach, by import and by require', async () => {
-  const files = ['dist/index.js', 'dist/entries/express.js', 'esm/core/errors.js']
+  const files = ['dist/index.js', 'dist/entries/express.js', 'dist/chunks/core.js']
   // A file beside those of entries, entries by other spellings, and a way out of their folder.
   const others = ['config/deadline', 'http/express', 'express.js', 'express.d', 'entries/express']
   const script = `

@@ -4,7 +4,7 @@ import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { ENTRIES } from '../commonjs.js'
+import { ENTRIES } from '../entries.js'
 import { makeProject, runNode } from './project.js'
 import { readText } from './root.js'
 

@@ -23,6 +23,17 @@ const TWICE = {
  * time is its start. In the full tests none do.
  */
 const OWN = /^(attack|engines\/pool|examples|explore|model|mutants|native\/fuzz|package|soak|stress)\//
+/**
+ * Folders whose tests run on dist/, as published. All others run on the modules of build/lib/: a process has one copy of
+ * each (`scripts/dev-package.mjs`).
+ */
+const BUNDLED = /^(cli|compat|config\/command|conformance|examples|http|package)\b/
+
+/** The options of Node.js for a run, and for all processes that it starts. */
+export function nodeOptionsOf({ files }: Run): string {
+  return BUNDLED.test(files[0]!.name) ? '--conditions=millrace-bundle' : ''
+}
+
 /** Of a process, so that several have work. */
 const MOST_FILES = 8
 

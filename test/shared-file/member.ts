@@ -1,7 +1,7 @@
 // A process that shares a file. It executes requests from IPC with the built package.
 
 import { type Decision, type Limiter, type LimiterOptions, MillraceError, openLimiter } from 'millrace'
-import { createLimiterOn } from '#millrace/create/create.js'
+import { createLimiterOn } from 'millrace/internal'
 import { CONVERTING, HASH } from '#millrace/memory/layout.js'
 import type { Machine } from '#millrace/shared-file/machine.js'
 import { bootIdOf } from '#millrace/shared-file/machine.js'

@@ -60,7 +60,7 @@ export class Threads {
   constructor({ minThreads, maxThreads, resourceLimits }: ThreadOptions) {
     this.#minThreads = minThreads
     this.#maxThreads = maxThreads
-    const file = ownFile('dist/engines/pool/worker.js')
+    const file = ownFile('engines/pool/worker.js')
     const require = createRequire(file) // not of this module, which has no URL in a CommonJS bundle
     try {
       // Loaded here, so that programs without a pool don't load it.

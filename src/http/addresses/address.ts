@@ -4,7 +4,11 @@
  * and the deprecated `::1.2.3.4`) is that IPv4 address. A NAT64 address (`64:ff9b::/96`) is not: a list that
  * has `127.0.0.1` must not match `64:ff9b::7f00:1`.
  */
-import ipaddr from 'ipaddr.js'
+import { createRequire } from 'node:module'
+import { lazily } from '../../core/lazily.js'
+
+const require = createRequire(import.meta.url)
+const ipaddr = lazily(() => require('ipaddr.js') as typeof import('ipaddr.js'))
 
 /** How the address is numbered: one word of 32 bits for IPv4, four for IPv6, the most significant first. */
 export type Words = readonly number[]
@@ -49,7 +53,9 @@ export function maskOf(bits: number): number {
 
 export function textOf(words: Words): string {
   const bytes = words.flatMap((word) => [word >>> 24, (word >>> 16) & 255, (word >>> 8) & 255, word & 255])
-  return words.length === 1 ? new ipaddr.IPv4(bytes).toString() : new ipaddr.IPv6(bytes).toRFC5952String()
+  return words.length === 1
+    ? new (ipaddr().IPv4)(bytes).toString()
+    : new (ipaddr().IPv6)(bytes).toRFC5952String()
 }
 
 /**
@@ -63,11 +69,11 @@ export function parseAddress(text: string, start = 0, end = text.length): Addres
   const part = hasZone ? first.slice(0, zone) : first
   if (part.length > MOST_CHARACTERS) return undefined
   if (!part.includes(':')) {
-    if (hasZone || !ipaddr.IPv4.isValidFourPartDecimal(part)) return undefined
-    return new Address(wordsOf(ipaddr.IPv4.parse(part)))
+    if (hasZone || !ipaddr().IPv4.isValidFourPartDecimal(part)) return undefined
+    return new Address(wordsOf(ipaddr().IPv4.parse(part)))
   }
-  if (!IPV6.test(part) || !ipaddr.IPv6.isValid(part)) return undefined
-  const words = wordsOf(ipaddr.IPv6.parse(part))
+  if (!IPV6.test(part) || !ipaddr().IPv6.isValid(part)) return undefined
+  const words = wordsOf(ipaddr().IPv6.parse(part))
   return new Address(isIPv4InIPv6(words) ? words.slice(3) : words)
 }
 

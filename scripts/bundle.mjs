@@ -1,0 +1,142 @@
+// Bundles build/lib/, the modules of src/, into dist/, which is published:
+//
+//   index.js, entries/*.js     what users import: a file for each entry of the package (`entries.mjs`)
+//   chunks/*.js                code that several entries need, and code that is loaded at first use (`chunks.mjs`)
+//   engines/pool/worker.js     what a pool starts as a thread
+//   types/                     the declarations that those of the entries lead to
+//
+// All of it is CommonJS. An ES module for each entry re-exports its names: Node.js loads the same files with `import`
+// and with `require`, so a process has one copy of the package's state.
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { dirname, join, posix } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { rollup } from 'rollup'
+import { chunkOf, importsOf, reachable } from './chunks.mjs'
+import { exportedNames, moduleFor, packagesOf, toCommonJS, withoutOwnRequire } from './commonjs.mjs'
+import { ENTRIES } from './entries.mjs'
+import { foldConstants } from './fold-constants.mjs'
+
+const ROOT = fileURLToPath(new URL('..', import.meta.url))
+const WORKER = 'engines/pool/worker'
+/** The packages that are used as what `require` returns. An ES module has that as its default. */
+const COMMONJS = new Set(['ipaddr.js', 'rate-limiter-flexible'])
+
+/** Writes dist/ of a package folder from its build/lib/. */
+export async function bundlePackage(folder) {
+  const [from, to] = [join(folder, 'build/lib'), join(folder, 'dist')]
+  rmSync(to, { recursive: true, force: true })
+  const built = readdirSync(from, { recursive: true, encoding: 'utf8' })
+    .map((file) => file.replaceAll('\\', '/'))
+    .filter((file) => file.endsWith('.js'))
+  const read = (file) => readFileSync(join(from, file), 'utf8')
+  const codes = new Map(
+    [...foldConstants(new Map(built.map((file) => [file, read(file)])))].map(([file, code]) => [
+      file,
+      moduleFor(code, file),
+    ]),
+  )
+  const entries = new Map([['index', 'index.js']])
+  for (const [name, source] of Object.entries(ENTRIES)) entries.set(`entries/${name}`, `${source}.js`)
+  await writeChunks(codes, Object.fromEntries([...entries, [WORKER, `${WORKER}.js`]]), to)
+  write(to, 'package.json', '{ "type": "commonjs" }\n')
+  for (const [entry, source] of entries) {
+    const packages = [...reachable(source, codes)].flatMap((file) => packagesOf(codes.get(file)))
+    writeWrappers(to, entry, exportedNames(codes.get(source)), new Set(packages))
+    writeTypes(to, entry, source, exportedNames(codes.get(source)).has('default'))
+  }
+  const types = new Set()
+  for (const source of entries.values()) addTypes(source.replace(/js$/, 'd.ts'), types, read)
+  for (const file of types) write(to, `types/${file}`, read(file))
+}
+
+async function writeChunks(codes, input, folder) {
+  const bundle = await rollup({
+    input,
+    external: (source) => !source.startsWith('.') && !codes.has(source),
+    plugins: [builtModules(codes)],
+    onLog(_, { message }) {
+      throw new Error(message)
+    },
+  })
+  await bundle.write({
+    dir: folder,
+    format: 'es',
+    entryFileNames: '[name].js',
+    chunkFileNames: 'chunks/[name].js',
+    manualChunks: chunkOf(codes, Object.values(input)),
+    hoistTransitiveImports: false,
+    minifyInternalExports: false,
+    generatedCode: 'es2015',
+    plugins: [{ name: 'commonjs', renderChunk: (code, { fileName }) => toCommonJS(code, fileName) }],
+  })
+  await bundle.close()
+}
+
+/** Gives rollup the modules, and makes a chunk of each that is loaded at first use. */
+function builtModules(codes) {
+  return {
+    name: 'built-modules',
+    resolveId(source, importer) {
+      const file = importer === undefined ? source : posix.join(posix.dirname(importer), source)
+      return codes.has(file) ? file : null
+    },
+    load: (file) => codes.get(file),
+    transform(code, file) {
+      const chunkUrl = (source) => {
+        const id = posix.join(posix.dirname(file), source)
+        const name = posix.basename(id, '.js')
+        const chunk = { type: 'chunk', id, name, fileName: `chunks/${name}.js` }
+        return `import.meta.ROLLUP_FILE_URL_${this.emitFile({ ...chunk, preserveSignature: 'allow-extension' })}`
+      }
+      return withoutOwnRequire(code, (source) => (source.startsWith('.') ? chunkUrl(source) : `'${source}'`))
+    },
+    resolveFileUrl: ({ relativePath }) => `'${relativePath.startsWith('.') ? '' : './'}${relativePath}'`,
+  }
+}
+
+/**
+ * Writes the ES modules with the names of an entry. Node.js 20 ends the process if a CommonJS module throws while
+ * `import` loads it (a peer dependency is missing), although the error is caught. So the module for Node.js uses
+ * `require`. Bundlers take another one, whose imports they follow, also those of other packages.
+ */
+function writeWrappers(folder, entry, names, packages) {
+  const base = posix.basename(entry)
+  const others = [...names.keys()].filter((name) => name !== 'default')
+  const load = `import { createRequire } from 'node:module'\nconst all = createRequire(import.meta.url)('./${base}.js')\n`
+  const byDefault = names.has('default') ? 'export default all.default\n' : ''
+  write(folder, `${entry}.mjs`, `${load}export const { ${others.join(', ')} } = all\n${byDefault}`)
+  const exported = names.has('default') ? [...others, `${names.get('default')} as default`] : others
+  const provided = packages.size > 0 ? `import './${base}.packages.mjs'\n` : ''
+  write(folder, `${entry}.bundler.mjs`, `${provided}export { ${exported.join(', ')} } from './${base}.js'\n`)
+  if (packages.size === 0) return
+  const form = (name, i) => (COMMONJS.has(name) ? `package${i}` : `* as package${i}`)
+  const imports = [...packages].map((name, i) => `import ${form(name, i)} from '${name}'\n`)
+  imports.push(`import { providePackages } from '${relativePath(entry, 'chunks/core.js')}'\n`)
+  const all = [...packages].map((name, i) => `'${name}': package${i}`)
+  write(folder, `${entry}.packages.mjs`, `${imports.join('')}providePackages({ ${all.join(', ')} })\n`)
+}
+
+function relativePath(from, to) {
+  const path = posix.relative(posix.dirname(from), to)
+  return path.startsWith('.') ? path : `./${path}`
+}
+
+function writeTypes(folder, entry, source, hasDefault) {
+  const path = relativePath(entry, `types/${source}`)
+  const text = `export * from '${path}'\n${hasDefault ? `export { default } from '${path}'\n` : ''}`
+  for (const ending of ['d.ts', 'd.mts']) write(folder, `${entry}.${ending}`, text)
+}
+
+/** Adds a file of declarations, and those that it imports. */
+function addTypes(file, types, read) {
+  if (types.has(file)) return
+  types.add(file)
+  for (const other of importsOf(read(file), file)) addTypes(other.replace(/js$/, 'd.ts'), types, read)
+}
+
+function write(folder, file, text) {
+  mkdirSync(dirname(join(folder, file)), { recursive: true })
+  writeFileSync(join(folder, file), text)
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) await bundlePackage(ROOT)
