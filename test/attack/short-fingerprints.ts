@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import type { Hasher } from '#millrace/memory/hash.js'
 
-const BUILT = fileURLToPath(new URL('../../../esm', import.meta.url))
+const BUILT = fileURLToPath(new URL('../../lib', import.meta.url))
 const MODULES = fileURLToPath(new URL('../../../node_modules', import.meta.url))
 
 /**

@@ -1,4 +1,4 @@
-// run: also-long
+// run: also-long, modules
 
 import { suite, test } from 'uvu'
 import * as assert from 'uvu/assert'

@@ -1,7 +1,7 @@
 // Copies of the built code with edits: memory simulated by a machine, a smaller constant, or a deliberate
 // mistake.
-import { readdirSync } from 'node:fs'
-import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { readdirSync, rmSync } from 'node:fs'
+import { cp, mkdtemp, readFile, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -59,22 +59,25 @@ const PARTS = [
   'rules-limiter',
 ]
 
-/**
- * Loads a copy whose shared memory is simulated by a machine. The files are deleted at once: modules stay
- * loaded.
- */
+/** Loads a copy whose shared memory is simulated by a machine. Its files stay for what it loads at first use. */
 export async function playableCopy(edits: readonly Edit[] = []): Promise<Built> {
   const folder = await mkdtemp(join(tmpdir(), 'millrace-explore-'))
-  try {
-    await cp(BUILT, folder, { recursive: true })
-    await writeFile(join(folder, 'package.json'), '{ "type": "module" }')
-    await applyEdits(folder, edits)
-    await cp(STEPPED_WORDS, builtFile(folder, 'words'))
-    const parts = await Promise.all(PARTS.map((file) => import(builtFile(folder, file))))
-    return watchingCarries(Object.assign({}, ...parts))
-  } finally {
-    await rm(folder, { recursive: true, force: true })
-  }
+  removeAtExit(folder)
+  await cp(BUILT, folder, { recursive: true })
+  await writeFile(join(folder, 'package.json'), '{ "type": "module" }')
+  await applyEdits(folder, edits)
+  await cp(STEPPED_WORDS, builtFile(folder, 'words'))
+  const parts = await Promise.all(PARTS.map((file) => import(builtFile(folder, file))))
+  return watchingCarries(Object.assign({}, ...parts))
+}
+
+const copies: string[] = []
+
+function removeAtExit(folder: string): void {
+  if (copies.push(folder) > 1) return
+  process.once('exit', () => {
+    for (const copy of copies) rmSync(copy, { recursive: true, force: true })
+  })
 }
 
 /**

@@ -1,4 +1,4 @@
-// run: also-full, also-long
+// run: also-full, also-long, modules
 // The preferred form by the header Accept, compared with the package negotiator, which Express uses.
 
 import Negotiator from 'negotiator'

@@ -1,4 +1,4 @@
-// run: typescript, also-long
+// run: typescript, also-long, modules
 import { isIP } from 'node:net'
 import ipaddr from 'ipaddr.js'
 import { test } from 'uvu'

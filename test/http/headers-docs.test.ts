@@ -1,3 +1,4 @@
+// run: modules
 // The examples of docs/reference/http-headers.md are what is written.
 import { createLimiter, manualClock } from 'millrace'
 import { test } from 'uvu'

@@ -1,4 +1,4 @@
-// run: full, also-long
+// run: full, also-long, modules
 // Whatever the names, limits, windows, costs and blocks: every value parses, and none has a control character.
 
 import { createLimiter, type Decision, type LimiterOptions, MillraceError, manualClock } from 'millrace'

@@ -1,3 +1,4 @@
+// run: modules
 // The RateLimit headers of the drafts 8 to 11: lists of structured fields.
 import { createLimiter, type Decision, group, manualClock } from 'millrace'
 import { test } from 'uvu'

@@ -8,9 +8,9 @@ import express, { type Request } from 'express'
 import fastify from 'fastify'
 import { Hono } from 'hono'
 import Koa from 'koa'
+import { ipKey } from 'millrace/express'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { ipKey } from '#millrace/http/addresses/ip-key.js'
 
 const express4: typeof express = createRequire(import.meta.url)('express4')
 

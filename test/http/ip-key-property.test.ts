@@ -1,4 +1,4 @@
-// run: typescript, also-long
+// run: typescript, also-long, modules
 // `ipKey` with random addresses and headers.
 
 import { test } from 'uvu'

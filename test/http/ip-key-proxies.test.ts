@@ -1,4 +1,4 @@
-// run: typescript
+// run: typescript, modules
 // Whom `ipKey` takes for the client behind proxies: what it trusts, and how it reads the headers.
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'

@@ -1,4 +1,4 @@
-// run: typescript
+// run: typescript, modules
 // The key of a connection, and the options. Behind proxies: ip-key-proxies.test.ts.
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'

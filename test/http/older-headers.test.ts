@@ -1,4 +1,6 @@
+// run: modules
 // The forms that show one rule: drafts 7 and 6, and X-RateLimit.
+
 import type { Decision } from 'millrace'
 import { parseRateLimit } from 'ratelimit-header-parser'
 import { parseDictionary } from 'structured-headers'

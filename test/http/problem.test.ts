@@ -1,4 +1,4 @@
-// run: also-long
+// run: also-long, modules
 
 import { createLimiter, type Decision, manualClock } from 'millrace'
 import { test } from 'uvu'

@@ -1,4 +1,4 @@
-// run: typescript, also-long
+// run: typescript, also-long, modules
 // Which route's rules hold for a path.
 
 import { test } from 'uvu'

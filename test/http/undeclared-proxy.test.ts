@@ -1,4 +1,4 @@
-// run: typescript
+// run: typescript, modules
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { type IpKeyOptions, ipKey } from '#millrace/http/addresses/ip-key.js'

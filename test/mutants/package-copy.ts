@@ -15,6 +15,7 @@ const ROOT = fileURLToPath(new URL('../../../', import.meta.url))
 export async function isCaughtBy(test: string, edits: readonly Edit[]): Promise<boolean> {
   const folder = await copyPackage()
   try {
+    await symlink(join(ROOT, 'prebuilds'), join(folder, 'build/prebuilds')) // for test files that need the addon
     await applyEdits(join(folder, 'build/lib'), edits)
     const code = await exitCode(join(folder, 'build/test', `${test}.test.js`))
     if (code !== 0 && code !== HAS_FAILED) throw new Error(`${test} ended with ${code}`)
@@ -32,7 +33,6 @@ export async function copyPackage(): Promise<string> {
   }
   for (const part of ['node_modules', 'examples', 'scripts'])
     await symlink(join(ROOT, part), join(folder, part))
-  await symlink(join(ROOT, 'prebuilds'), join(folder, 'build/prebuilds')) // for test files that need the addon
   return folder
 }
 

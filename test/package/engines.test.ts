@@ -1,3 +1,4 @@
+// run: modules
 import { createLimiter, MillraceError, type PoolOptions } from 'millrace'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'

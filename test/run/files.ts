@@ -13,6 +13,7 @@ import { join } from 'node:path'
  *     also-long   runs in `npm run test:long` too, with MILLRACE_TESTS=long: all of what it has a share of
  *     addon       tests features that only the addon has
  *     typescript  runs once, because the addon makes no difference to it
+ *     modules     runs on the modules of build/lib/, in a folder whose files run on dist/ (`plan.ts`): it tests one of them
  *     once        runs on one side in the quick tests, and on the other in the full tests
  */
 export const MARKS = [
@@ -25,6 +26,7 @@ export const MARKS = [
   'also-long',
   'addon',
   'typescript',
+  'modules',
   'once',
 ] as const
 export type Mark = (typeof MARKS)[number]

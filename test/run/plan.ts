@@ -29,9 +29,12 @@ const OWN = /^(attack|engines\/pool|examples|explore|model|mutants|native\/fuzz|
  */
 const BUNDLED = /^(cli|compat|config\/command|conformance|examples|http|package)\b/
 
+/** Whether a file runs on dist/. */
+export const isOnBundle = ({ name, marks }: TestFile): boolean => BUNDLED.test(name) && !marks.has('modules')
+
 /** The options of Node.js for a run, and for all processes that it starts. */
 export function nodeOptionsOf({ files }: Run): string {
-  return BUNDLED.test(files[0]!.name) ? '--conditions=millrace-bundle' : ''
+  return isOnBundle(files[0]!) ? '--conditions=millrace-bundle' : ''
 }
 
 /** Of a process, so that several have work. */
@@ -80,9 +83,12 @@ export function plan(files: readonly TestFile[], { patterns, size, sides }: Sele
 }
 
 /** Files with the same key share processes. Undefined: the file has a process of its own. */
-function keyOf({ name, marks }: TestFile, sides: readonly Side[]): string | undefined {
+function keyOf(file: TestFile, sides: readonly Side[]): string | undefined {
+  const { name, marks } = file
   const isOwn = marks.has('own') || marks.has('alone') || marks.has('first')
-  return isOwn || OWN.test(name) ? undefined : `${name.slice(0, name.lastIndexOf('/'))} ${sides}`
+  return isOwn || OWN.test(name)
+    ? undefined
+    : `${name.slice(0, name.lastIndexOf('/'))} ${sides} ${isOnBundle(file)}`
 }
 
 /** A file that needs a missing addon runs too; its tests count as skipped. */
