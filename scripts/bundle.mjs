@@ -37,7 +37,8 @@ export async function bundlePackage(folder) {
   )
   const entries = new Map([['index', 'index.js']])
   for (const [name, source] of Object.entries(ENTRIES)) entries.set(`entries/${name}`, `${source}.js`)
-  await writeChunks(codes, Object.fromEntries([...entries, [WORKER, `${WORKER}.js`]]), to)
+  const chunks = await writeChunks(codes, Object.fromEntries([...entries, [WORKER, `${WORKER}.js`]]), to)
+  write(join(folder, 'build'), 'chunks.json', `${JSON.stringify(chunks, null, 2)}\n`)
   write(to, 'package.json', '{ "type": "commonjs" }\n')
   for (const [entry, source] of entries) {
     const packages = [...reachable(source, codes)].flatMap((file) => packagesOf(codes.get(file)))
@@ -49,6 +50,7 @@ export async function bundlePackage(folder) {
   for (const file of types) write(to, `types/${file}`, read(file))
 }
 
+/** Returns the modules of each file. */
 async function writeChunks(codes, input, folder) {
   const bundle = await rollup({
     input,
@@ -58,7 +60,7 @@ async function writeChunks(codes, input, folder) {
       throw new Error(message)
     },
   })
-  await bundle.write({
+  const { output } = await bundle.write({
     dir: folder,
     format: 'es',
     entryFileNames: '[name].js',
@@ -70,6 +72,7 @@ async function writeChunks(codes, input, folder) {
     plugins: [{ name: 'commonjs', renderChunk: (code, { fileName }) => toCommonJS(code, fileName) }],
   })
   await bundle.close()
+  return Object.fromEntries(output.map(({ fileName, moduleIds }) => [fileName, moduleIds]))
 }
 
 /** Gives rollup the modules, and makes a chunk of each that is loaded at first use. */
