@@ -32,6 +32,7 @@ export const CASES = {
   granularity: async () => (await import('./granularity.js')).granularity,
   clock: async () => (await import('./clock.js')).clock,
   hash: async () => (await import('./hash.js')).hash,
+  require: async () => (await import('./require.js')).requiring,
   create: async () => (await import('./create.js')).create,
   stats: async () => (await import('./stats.js')).stats,
   shared: async () => (await import('./shared.js')).shared,

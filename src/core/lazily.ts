@@ -1,6 +1,6 @@
 /**
- * Returns a function that loads a module at its first call: what most programs never use costs them nothing.
- * The module is loaded at once and not by a promise, so `load` uses `require`:
+ * Returns a function that makes something at its first call, or loads a module: what most programs never use costs them
+ * nothing. A module is loaded at once and not by a promise, so `make` uses `require`:
  *
  * ```ts
  * const require = createRequire(import.meta.url)
@@ -11,10 +11,10 @@
  *
  * The build reads these lines: keep their form, with both paths the same.
  */
-export function lazily<Module>(load: () => Module): () => Module {
-  let module: Module | undefined
+export function lazily<Made extends object>(make: () => Made): () => Made {
+  let made: Made | undefined
   return () => {
-    module ??= load()
-    return module
+    made ??= make()
+    return made
   }
 }

@@ -1,10 +1,13 @@
 import { emitWarning } from 'node:process'
+import { lazily } from '../core/lazily.js'
 import type { Address } from './addresses/address.js'
 import { AddressList } from './addresses/address-list.js'
 import type { HttpHeaders } from './framework.js'
 
 /** Where proxies are. 100.64.0.0/10 is for networks of providers and clouds (RFC 6598). */
-const INSIDE = new AddressList(['loopback', 'linklocal', 'uniquelocal', '100.64.0.0/10'], 'INSIDE')
+const inside = lazily(
+  () => new AddressList(['loopback', 'linklocal', 'uniquelocal', '100.64.0.0/10'], 'inside'),
+)
 
 let hasWarned = false
 
@@ -13,7 +16,7 @@ let hasWarned = false
  * header that names another client. Without `trustProxy` all clients of the proxy are one key.
  */
 export function warnIfProxied(address: Address, headers: HttpHeaders): void {
-  if (hasWarned || !INSIDE.contains(address)) return
+  if (hasWarned || !inside().contains(address)) return
   const name = ['X-Forwarded-For', 'Forwarded'].find((each) => headers[each.toLowerCase()] !== undefined)
   if (name === undefined) return
   hasWarned = true
