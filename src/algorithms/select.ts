@@ -1,11 +1,15 @@
+import { createRequire } from 'node:module'
 import type { AlgorithmName } from '../core/algorithms.js'
+import { lazily } from '../core/lazily.js'
 import type { Ticks } from '../core/ticks.js'
 import type { Arena } from '../memory/records.js'
 import type { Algorithm } from './algorithm.js'
-import { SlidingLog } from './log/sliding-log.js'
 import { SlidingWindow } from './window/sliding-window.js'
-import { FixedWindow } from './word/fixed-window.js'
-import { TokenBucket } from './word/token-bucket.js'
+
+const require = createRequire(import.meta.url)
+const slidingLog = lazily(() => require('./log/sliding-log.js') as typeof import('./log/sliding-log.js'))
+const fixedWindow = lazily(() => require('./word/fixed-window.js') as typeof import('./word/fixed-window.js'))
+const tokenBucket = lazily(() => require('./word/token-bucket.js') as typeof import('./word/token-bucket.js'))
 
 /** How cells count in the addon: `native/algorithm.h`. */
 export type NativeCounting = 'BUCKETS' | 'FIXED_WINDOW' | 'TOKEN_BUCKET' | 'LOG'
@@ -23,7 +27,7 @@ const SLIDING_WINDOW: Kind = {
 }
 const TOKEN_BUCKET: Kind = {
   native: 'TOKEN_BUCKET',
-  make: ({ words, shape, originMs }, ticks) => new TokenBucket(words, shape, originMs, ticks),
+  make: ({ words, shape, originMs }, ticks) => new (tokenBucket().TokenBucket)(words, shape, originMs, ticks),
 }
 
 const KINDS: Readonly<Record<AlgorithmName, Kind>> = {
@@ -32,11 +36,12 @@ const KINDS: Readonly<Record<AlgorithmName, Kind>> = {
   'sliding-counter': SLIDING_WINDOW,
   'sliding-log': {
     native: 'LOG',
-    make: ({ words, shape, originMs }, ticks) => new SlidingLog(words, shape, originMs, ticks),
+    make: ({ words, shape, originMs }, ticks) => new (slidingLog().SlidingLog)(words, shape, originMs, ticks),
   },
   'fixed-window': {
     native: 'FIXED_WINDOW',
-    make: ({ words, shape, originMs }, ticks) => new FixedWindow(words, shape, originMs, ticks),
+    make: ({ words, shape, originMs }, ticks) =>
+      new (fixedWindow().FixedWindow)(words, shape, originMs, ticks),
   },
   'token-bucket': TOKEN_BUCKET,
   'leaky-bucket': TOKEN_BUCKET,

@@ -1,15 +1,27 @@
+import { createRequire } from 'node:module'
 import type { Limiter } from '../api/limiter.js'
-import { checkPool, type PoolOptions } from '../api/pool-options.js'
-import { checkPolicy, type Policy } from '../config/policy.js'
+import type { PoolOptions } from '../api/pool-options.js'
+import type { Policy } from '../config/policy.js'
 import type { Clock } from '../core/clock.js'
 import { invalid } from '../core/errors.js'
+import { lazily } from '../core/lazily.js'
 import { refuseUnknown } from '../core/option-names.js'
 import { type Attached, attachShared } from '../engines/attach.js'
 import type { SharedLimiter, SharedPolicies } from '../engines/share.js'
 import { inlineLimiterOn, poolLimiterOn } from '../limiters/limiter-on.js'
 import type { PoolLimiter } from '../limiters/pool-limiter.js'
-import { configuredLimiterOn } from '../policies/in-memory.js'
-import { type AttachConfigOptions, CONFIG_OPTIONS, checkStore } from '../policies/options.js'
+import { CONFIG_OPTIONS } from '../policies/option-names.js'
+import type { AttachConfigOptions } from '../policies/options.js'
+
+const require = createRequire(import.meta.url)
+const inMemory = lazily(
+  () => require('../policies/in-memory.js') as typeof import('../policies/in-memory.js'),
+)
+const configOptions = lazily(
+  () => require('../policies/options.js') as typeof import('../policies/options.js'),
+)
+const configPolicy = lazily(() => require('../config/policy.js') as typeof import('../config/policy.js'))
+const poolOptions = lazily(() => require('../api/pool-options.js') as typeof import('../api/pool-options.js'))
 
 /** The options of {@link attachLimiter}. */
 export interface AttachOptions extends AttachConfigOptions {
@@ -67,16 +79,17 @@ function attachConfigured(
   options: AttachOptions,
 ): Limiter {
   const { maxKeys, maxWindows, onMiss, default: policy } = policies
+  const { checkStore } = configOptions()
   const given = { ...options, onMiss: options.onMiss ?? onMiss, maxWindows } as Parameters<
     typeof checkStore
   >[0]
   const settings = {
     ...checkStore(given, maxKeys),
     policy: policy as Policy,
-    rules: checkPolicy(policy),
+    rules: configPolicy().checkPolicy(policy),
   }
   const foundation = { memory, clock, file, settings: undefined, onFull: memory.arenas[0].onFull }
-  return configuredLimiterOn(foundation, settings, policies) as Limiter
+  return inMemory().configuredLimiterOn(foundation, settings, policies) as Limiter
 }
 
 /**
@@ -85,7 +98,7 @@ function attachConfigured(
  * @throws MillraceError as `attachLimiter`, and `ERR_MILLRACE_NO_THREADS`, `ERR_MILLRACE_BUNDLED`
  */
 export function attachPool(shared: SharedLimiter, pool?: PoolOptions): PoolLimiter {
-  const settings = checkPool(pool)
+  const settings = poolOptions().checkPool(pool)
   const { memory, clock, file } = attachShared(shared)
   return poolLimiterOn(memory, clock, settings, file)
 }

@@ -1,3 +1,4 @@
+import { createRequire } from 'node:module'
 import { resolve } from 'node:path'
 import type { AsyncLimiter } from '../api/async-limiter.js'
 import { checkOptions, checkSignal } from '../api/checks.js'
@@ -12,9 +13,10 @@ import type {
   RulesEngineOptions,
   RulesLimiterOptions,
 } from '../api/options.js'
-import { checkPool, type PoolOptions } from '../api/pool-options.js'
+import type { PoolOptions } from '../api/pool-options.js'
 import { type Clock, checkClock, monotonicClock, readingOf, SharedManualClock } from '../core/clock.js'
 import { invalid, MillraceError } from '../core/errors.js'
+import { lazily } from '../core/lazily.js'
 import { refuseUnknown } from '../core/option-names.js'
 import { type Rules, rulesGiven } from '../core/rule.js'
 import { RULE_OPTIONS } from '../core/rule-options.js'
@@ -23,18 +25,27 @@ import type { PoolSettings } from '../engines/pool/pool.js'
 import { inlineLimiterOn, poolLimiterOn } from '../limiters/limiter-on.js'
 import { alignedTo, createArenas, type RuleMemory } from '../memory/arenas.js'
 import { ON_FULL } from '../memory/layout.js'
-import { configuredLimiterOn, reserveSpace } from '../policies/in-memory.js'
-import {
-  CONFIG_OPTIONS,
-  type ConfigLimiterOptions,
-  type ConfigSettings,
-  checkConfig,
-} from '../policies/options.js'
+import { CONFIG_OPTIONS } from '../policies/option-names.js'
+import type { ConfigLimiterOptions, ConfigSettings } from '../policies/options.js'
 import { type Machine, thisMachine } from '../shared-file/machine.js'
 import type { ArenaOptions } from '../shared-file/mismatch.js'
-import { openNow, openWithRetries } from '../shared-file/open-retries.js'
-import { openSharedFile, type SharedFile } from '../shared-file/shared-file.js'
+import type { SharedFile } from '../shared-file/shared-file.js'
 import { warnIfLarge } from './large-arena.js'
+
+const require = createRequire(import.meta.url)
+const inMemory = lazily(
+  () => require('../policies/in-memory.js') as typeof import('../policies/in-memory.js'),
+)
+const configOptions = lazily(
+  () => require('../policies/options.js') as typeof import('../policies/options.js'),
+)
+const poolOptions = lazily(() => require('../api/pool-options.js') as typeof import('../api/pool-options.js'))
+const openRetries = lazily(
+  () => require('../shared-file/open-retries.js') as typeof import('../shared-file/open-retries.js'),
+)
+const sharedFiles = lazily(
+  () => require('../shared-file/shared-file.js') as typeof import('../shared-file/shared-file.js'),
+)
 
 /** The rules beside the other options, several of them, or the rules of a configuration store. */
 type AnyOptions<Name extends Engine> =
@@ -114,7 +125,8 @@ export async function openLimiter<Name extends Engine = 'inline'>(
   signal?.throwIfAborted()
   const { path } = plan
   if (path === undefined) return limiterOf(plan) as LimiterOf<Name>
-  const file = await openWithRetries(path, openSharedFile(path, plan, thisMachine), signal)
+  const attempts = sharedFiles().openSharedFile(path, plan, thisMachine)
+  const file = await openRetries().openWithRetries(path, attempts, signal)
   return limiterOf(plan, file) as LimiterOf<Name>
 }
 
@@ -128,7 +140,10 @@ export function createLimiterOn<Name extends Engine = 'inline'>(
 ): LimiterOf<Name> {
   const plan = planOf(options as Options)
   const { path } = plan
-  const file = path === undefined ? undefined : openNow(path, openSharedFile(path, plan, machine))
+  const file =
+    path === undefined
+      ? undefined
+      : openRetries().openNow(path, sharedFiles().openSharedFile(path, plan, machine))
   return limiterOf(plan, file) as LimiterOf<Name>
 }
 
@@ -163,9 +178,10 @@ function planOf(options: Options): Plan {
     throw invalid('pool', pool, "no value without engine: 'pool'")
   const clock = ownClock === undefined ? defaultClock() : ownClock
   checkClock(clock)
-  const config = store === undefined ? undefined : checkConfig(options as ConfigLimiterOptions, maxKeys)
+  const config =
+    store === undefined ? undefined : configOptions().checkConfig(options as ConfigLimiterOptions, maxKeys)
   const rules = config?.rules ?? plainRules!
-  const settings = engine === 'pool' ? checkPool(pool) : undefined
+  const settings = engine === 'pool' ? poolOptions().checkPool(pool) : undefined
   const path = shared === undefined ? undefined : checkShared(shared)
   if (path !== undefined && ownClock !== undefined) throw clockWithFileError(ownClock)
   if (path === undefined && settings !== undefined && isOwn(clock)) throw clockForPoolError(clock)
@@ -195,9 +211,9 @@ function limiterOf(plan: Plan, file?: SharedFile): Limiter | AsyncLimiter {
   if (config === undefined) return limiterOn(memory, clock, settings, file)
   const { maxWindows, policy } = config
   const space =
-    file === undefined ? reserveSpace(rules, maxKeys, maxWindows).buffer : new SharedArrayBuffer(0)
+    file === undefined ? inMemory().reserveSpace(rules, maxKeys, maxWindows).buffer : new SharedArrayBuffer(0)
   const share = { space, maxKeys, maxWindows, aheadMs, default: policy }
-  return configuredLimiterOn({ memory, clock, file, settings, onFull }, config, share)
+  return inMemory().configuredLimiterOn({ memory, clock, file, settings, onFull }, config, share)
 }
 
 /** With `settings`, a pool decides. */

@@ -1,13 +1,22 @@
+import { createRequire } from 'node:module'
 import { type Clock, checkClock, monotonicClock, SharedManualClock } from '../core/clock.js'
 import { MillraceError } from '../core/errors.js'
+import { lazily } from '../core/lazily.js'
 import { checkBuffer } from '../memory/arena.js'
 import { attachArenas, type RuleMemory } from '../memory/arenas.js'
 import { defaultClock } from '../native/default-clock.js'
 import { type ClockSample, checkAgreement } from '../shared-file/agreement.js'
 import { thisMachine } from '../shared-file/machine.js'
-import { openNow } from '../shared-file/open-retries.js'
-import { reopenSharedFile, type SharedFile } from '../shared-file/shared-file.js'
+import type { SharedFile } from '../shared-file/shared-file.js'
 import type { FilePlace, SharedLimiter } from './share.js'
+
+const require = createRequire(import.meta.url)
+const openRetries = lazily(
+  () => require('../shared-file/open-retries.js') as typeof import('../shared-file/open-retries.js'),
+)
+const sharedFiles = lazily(
+  () => require('../shared-file/shared-file.js') as typeof import('../shared-file/shared-file.js'),
+)
 
 export { defaultClock }
 
@@ -56,7 +65,8 @@ function attachFile(file: FilePlace, rule: unknown, rules: unknown, clock: Clock
   const names = checkNames(rule, rules)
   if (clock !== undefined) throw clockWithFileError(clock)
   defaultClock()
-  const opened = openNow(path, reopenSharedFile({ path, device, inode }, names, thisMachine))
+  const attempts = sharedFiles().reopenSharedFile({ path, device, inode }, names, thisMachine)
+  const opened = openRetries().openNow(path, attempts)
   return { memory: { arenas: opened.arenas, names }, clock: opened.clock, file: opened }
 }
 

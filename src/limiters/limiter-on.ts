@@ -9,11 +9,11 @@ import type { InlineLimiter } from './inline-limiter.js'
 import type { LimiterFile } from './memory-backend.js'
 import { OneRuleLimiter } from './one-rule-limiter.js'
 import type { PoolLimiter } from './pool-limiter.js'
-import { RulesLimiter } from './rules-limiter.js'
-import { UnitLimiter } from './unit-limiter.js'
 
 const require = createRequire(import.meta.url)
 const poolLimiter = lazily(() => require('./pool-limiter.js') as typeof import('./pool-limiter.js'))
+const rulesLimiter = lazily(() => require('./rules-limiter.js') as typeof import('./rules-limiter.js'))
+const unitLimiter = lazily(() => require('./unit-limiter.js') as typeof import('./unit-limiter.js'))
 
 /** A limiter that decides on the calling thread, by any rules. */
 export type AnyInlineLimiter = InlineLimiter<OwnDecision>
@@ -25,12 +25,13 @@ export function inlineLimiterOn(memory: RuleMemory, clock: Clock, file?: Limiter
       arenas: [arena, ...others],
       names: [name],
     } = memory
-    if (others.length > 0) return new RulesLimiter(memory, clock, file) as unknown as AnyInlineLimiter
+    if (others.length > 0)
+      return new (rulesLimiter().RulesLimiter)(memory, clock, file) as unknown as AnyInlineLimiter
     const unit = unitIn(arena.words)
     const limiter =
       unit === undefined
         ? new OneRuleLimiter(arena, name, clock, file)
-        : new UnitLimiter(arena, name, unit, clock, file)
+        : new (unitLimiter().UnitLimiter)(arena, name, unit, clock, file)
     return limiter as unknown as AnyInlineLimiter
   })
 }

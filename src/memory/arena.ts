@@ -1,4 +1,3 @@
-import { randomFillSync } from 'node:crypto'
 import { sumsOf } from '../core/algorithms.js'
 import { MillraceError } from '../core/errors.js'
 import type { Rule } from '../core/rule.js'
@@ -108,7 +107,7 @@ let left = 0
 /** Draws seeds at random. */
 export function drawSeeds(): Seeds {
   if (left === 0) {
-    randomFillSync(drawn)
+    crypto.getRandomValues(drawn)
     left = drawn.length
   }
   left -= 2

@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url'
 import { MillraceError } from '../core/errors.js'
 import { ownFile } from '../core/own-file.js'
 import type { Arena } from '../memory/records.js'
-import { constantsHash } from './constants.js'
+import { expectedHash } from './expected-hash.js'
 import type { NativeFiles } from './files.js'
 import type { NativeParams } from './native-params.js'
 
@@ -115,7 +115,7 @@ function load(): Loaded {
 
 /** Refuses an addon with other constants, which would corrupt the counts, and warns once. */
 export function accepted(addon: Addon): Loaded {
-  const expected = constantsHash()
+  const expected = expectedHash()
   if (addon.constantsHash === expected) return { addon }
   const hashes = `their hash is ${addon.constantsHash} there and ${expected} here`
   const message = `the addon was compiled with other constants, and is not used: ${hashes}`

@@ -85,16 +85,6 @@ export interface ConfigLimiterOptions<Name extends 'inline' | 'pool' = 'inline'>
 type OnlyInDefault = 'this option belongs into default'
 type WithoutRules = { [Option in keyof RuleOptions | 'rules']?: OnlyInDefault }
 
-/** The names of the options that belong to a configuration store. */
-export const CONFIG_OPTIONS: readonly string[] = [
-  'config',
-  'default',
-  'onMiss',
-  'configCache',
-  'maxWindows',
-  'onConfigError',
-]
-
 /** The options of a configuration store, checked. */
 export interface ConfigSettings {
   readonly store: ConfigStore
