@@ -29,11 +29,12 @@ const ALIASES: Readonly<Record<string, string>> = {
   window: 'windowMs windowSize timeWindow duration interval ttl period per',
 }
 
-const OWN_NAMES: ReadonlyMap<string, string> = new Map(
-  Object.entries(ALIASES).flatMap(([own, others]) =>
-    others.split(' ').map((other) => [plain(other), own] as const),
-  ),
-)
+/** The option that others call by this name. Only errors need it. */
+function ownNameOf(letters: string): string | undefined {
+  const isMeant = ([, others]: readonly [string, string]) =>
+    others.split(' ').some((other) => plain(other) === letters)
+  return Object.entries(ALIASES).findLast(isMeant)?.[0]
+}
 
 /**
  * Calls `refuse` for the first option of an unknown name, with a text of what is expected.
@@ -55,7 +56,7 @@ export function refuseUnknown(
 /** The known name that is nearest to another one: by what others call it, or by its letters. */
 export function meantBy(name: string, known: readonly string[]): string | undefined {
   const letters = plain(name)
-  const own = OWN_NAMES.get(letters)
+  const own = ownNameOf(letters)
   if (own !== undefined && known.includes(own)) return own
   let nearest: string | undefined
   let least = Math.floor(Math.min(letters.length, 12) / 4) + 2

@@ -1,3 +1,4 @@
+import { createRequire } from 'node:module'
 import type { CheckManyOptions, CheckOptions, RuleChange, UsageOptions } from '../api/call-options.js'
 import {
   blockMs,
@@ -14,12 +15,13 @@ import {
   ownCosts,
 } from '../api/checks.js'
 import type { Limiter, LimiterStats } from '../api/limiter.js'
-import { InlineReservation, type Reservation } from '../api/reservation.js'
+import type { Reservation } from '../api/reservation.js'
 import type { BatchDecision, Costs } from '../core/batch-decision.js'
 import type { Clock } from '../core/clock.js'
 import type { Decision } from '../core/decision.js'
 import type { Duration } from '../core/duration.js'
 import { Outcome } from '../core/inline-decision.js'
+import { lazily } from '../core/lazily.js'
 import { admitted } from '../core/limited.js'
 import { hasOutcome, shadowedRules } from '../core/rules-decision.js'
 import type { CallLimit, Engine, OwnDecision } from '../engines/engine.js'
@@ -27,8 +29,12 @@ import type { RuleEngine } from '../engines/inline/rule-engine.js'
 import type { RuleMemory } from '../memory/arenas.js'
 import type { Key, PackedKeys } from '../memory/keys.js'
 import { BaseLimiter } from './base-limiter.js'
-import { InlineMember } from './group-member.js'
+import type { InlineMember } from './group-member.js'
 import { type Fingerprint, type LimiterFile, MemoryBackend } from './memory-backend.js'
+
+const require = createRequire(import.meta.url)
+const groupMembers = lazily(() => require('./group-member.js') as typeof import('./group-member.js'))
+const reservations = lazily(() => require('../api/reservation.js') as typeof import('../api/reservation.js'))
 
 /**
  * Decides on the calling thread. Every method checks its arguments, and an engine decides. `check` is the hot
@@ -83,7 +89,7 @@ export abstract class InlineLimiter<D extends OwnDecision>
     checkOpen(this.backend)
     checkCost(cost) // it has no default
     const decision = this.check(key, cost, options) as D
-    return new InlineReservation({
+    return new (reservations().InlineReservation)({
       decision,
       cost,
       mostMore: mostPenalty(this.backend.names),
@@ -204,7 +210,9 @@ export abstract class InlineLimiter<D extends OwnDecision>
   /** This limiter as a member of a group. @internal */
   toMember(name: string): InlineMember<D> {
     checkOpen(this.backend, `members.${name}`)
-    return new InlineMember(name, this.backend, this.#engine, (...change) => this.#change(...change))
+    return new (groupMembers().InlineMember)(name, this.backend, this.#engine, (...change) =>
+      this.#change(...change),
+    )
   }
 
   /** Decides by the options of a call. Each subclass's `check` calls it, off its hot path. @internal */

@@ -1,19 +1,27 @@
+import { createRequire } from 'node:module'
 import type { LimiterRule, RuleChange } from '../api/call-options.js'
 import { checkOpen, checkRuleName, checkUpdate, type RuleNames } from '../api/checks.js'
 import { type Clock, readingOf } from '../core/clock.js'
 import type { Decision } from '../core/decision.js'
+import { lazily } from '../core/lazily.js'
 import type { Signal } from '../core/on-abort.js'
 import { WordWatch } from '../core/word-watch.js'
 import type { RuleEngine } from '../engines/inline/rule-engine.js'
-import { type FilePlace, type SharedLimiter, shareOf } from '../engines/share.js'
+import type { FilePlace, SharedLimiter } from '../engines/share.js'
 import type { WaitRequest } from '../engines/waits/wait-queue.js'
-import { WaitQueues } from '../engines/waits/wait-queues.js'
+import type { WaitQueues } from '../engines/waits/wait-queues.js'
 import { changeLimitOf, changeWindowOf, type RuleMemory } from '../memory/arenas.js'
 import { KeyReader } from '../memory/key-reader.js'
 import type { Key, PackedKeys } from '../memory/keys.js'
 import { HEADER } from '../memory/layout.js'
 import type { Backend, Counted } from './base-limiter.js'
 import { presentOptions, presentShape, ruleNamesOf, ruleOf } from './shown-rules.js'
+
+const require = createRequire(import.meta.url)
+const waitQueues = lazily(
+  () => require('../engines/waits/wait-queues.js') as typeof import('../engines/waits/wait-queues.js'),
+)
+const sharing = lazily(() => require('../engines/share.js') as typeof import('../engines/share.js'))
 
 /** The file with the counts of a limiter. */
 export interface LimiterFile {
@@ -74,7 +82,7 @@ export class MemoryBackend implements Backend<Fingerprint> {
   }
 
   get waiters(): WaitQueues {
-    this.#waiters ??= new WaitQueues(this.clock, this.updates)
+    this.#waiters ??= new (waitQueues().WaitQueues)(this.clock, this.updates)
     return this.#waiters
   }
 
@@ -92,7 +100,7 @@ export class MemoryBackend implements Backend<Fingerprint> {
   }
 
   share(): SharedLimiter {
-    return shareOf(this.memory, this.clock, this.#file?.place)
+    return sharing().shareOf(this.memory, this.clock, this.#file?.place)
   }
 
   wait({ lo, hi }: Fingerprint, request: WaitRequest, signal: Signal | undefined): Promise<Decision> {

@@ -80,18 +80,23 @@
  * `npm run dev -- model --broken` leaves these rules out one at a time, and prints an interleaving that breaks
  * the promise.
  */
+import { createRequire } from 'node:module'
+import { lazily } from '../../core/lazily.js'
 import type { Reading } from '../../core/reading.js'
 import type { Edge } from '../../core/rule-algorithms.js'
 import { Ticks } from '../../core/ticks.js'
 import { ADM, BUCKETS, COUNT, LAP, REFUNDS, type Shape, TICK, TIME } from '../../memory/layout.js'
 import { compareExchange, read, readInOrder, type Words } from '../../memory/words.js'
 import { ADMITTED, UNDECIDED } from '../algorithm.js'
-import { Adjustments } from './adjustments.js'
+import type { Adjustments } from './adjustments.js'
 import { Charges } from './charges.js'
 import { Estimates } from './estimates.js'
 import { RefundMarks } from './refund-marks.js'
 import { Ring } from './ring.js'
 import { SummedCells } from './summed-cells.js'
+
+const require = createRequire(import.meta.url)
+const adjusting = lazily(() => require('./adjustments.js') as typeof import('./adjustments.js'))
 
 /** A note has room for 19 bits of the tick, as the sixteenths take 4 of its 23. A step is half of that. */
 export const STEP_BITS = 18
@@ -121,7 +126,7 @@ export class SlidingWindow extends SummedCells {
   }
 
   get adjustments(): Adjustments {
-    this.#adjustments ??= new Adjustments(this)
+    this.#adjustments ??= new (adjusting().Adjustments)(this)
     return this.#adjustments
   }
 

@@ -1,8 +1,10 @@
+import { createRequire } from 'node:module'
 import { ADMITTED, type Algorithm, FULL, GONE, UNDECIDED } from '../../algorithms/algorithm.js'
 import type { BatchDecision, Costs } from '../../core/batch-decision.js'
 import type { Clock } from '../../core/clock.js'
 import { FiguresDemand } from '../../core/figures-demand.js'
 import { InlineDecision, isRefusal, Outcome } from '../../core/inline-decision.js'
+import { lazily } from '../../core/lazily.js'
 import type { Reading } from '../../core/reading.js'
 import { again } from '../../core/tries.js'
 import { isUncounted } from '../../core/uncounted-limit.js'
@@ -21,13 +23,16 @@ import { NativeSingle } from '../../native/single.js'
 import { unlessDamaged } from '../damage.js'
 import { type CountedStatistics, type Engine, sharedIn } from '../engine.js'
 import { decidedUncounted } from '../uncounted.js'
-import { decideBatch } from './batch.js'
 import { DecisionEstimates, keepDetails, needsDetails } from './decision-estimates.js'
 import { Era } from './era.js'
-import { KeyChanges } from './key-changes.js'
+import type { KeyChanges } from './key-changes.js'
 import { RuleAttempt } from './rule-attempt.js'
 import { Tally } from './tally.js'
 import { type View, Views } from './views.js'
+
+const require = createRequire(import.meta.url)
+const batches = lazily(() => require('./batch.js') as typeof import('./batch.js'))
+const keyChanges = lazily(() => require('./key-changes.js') as typeof import('./key-changes.js'))
 
 const NO_WAY = -1
 /** The limit of one call, if it has one. */
@@ -121,7 +126,7 @@ export class InlineEngine implements Engine<InlineDecision> {
 
   /** Refunds, penalties and blocks. */
   get changes(): KeyChanges {
-    this.#changes ??= new KeyChanges(this.views)
+    this.#changes ??= new (keyChanges().KeyChanges)(this.views)
     return this.#changes
   }
 
@@ -340,7 +345,7 @@ export class InlineEngine implements Engine<InlineDecision> {
   }
 
   checkMany(fingerprints: Int32Array, costs: Costs, withRemaining: boolean): BatchDecision {
-    return decideBatch(this, fingerprints, costs, withRemaining)
+    return batches().decideBatch(this, fingerprints, costs, withRemaining)
   }
 
   usage(lo: number, hi: number, lastMs: number): number {

@@ -1,9 +1,11 @@
+import { createRequire } from 'node:module'
 import type { Algorithm } from '../../algorithms/algorithm.js'
-import { BlockBound } from '../../algorithms/block-bound.js'
-import { type CellView, type CellViews, Conversion, heldMs } from '../../algorithms/conversion.js'
+import type { BlockBound } from '../../algorithms/block-bound.js'
+import type { CellView, CellViews, Conversion } from '../../algorithms/conversion.js'
 import { algorithmFor } from '../../algorithms/select.js'
 import type { Clock } from '../../core/clock.js'
 import { Outcome } from '../../core/inline-decision.js'
+import { lazily } from '../../core/lazily.js'
 import { Reading } from '../../core/reading.js'
 import { Ticks } from '../../core/ticks.js'
 import { again } from '../../core/tries.js'
@@ -14,8 +16,15 @@ import type { Arena } from '../../memory/records.js'
 import { arenaBy, endOfRecord, isCurrent, recordIn } from '../../memory/records.js'
 import { Table } from '../../memory/table.js'
 import { load } from '../../memory/words.js'
-
 import { unlessDamaged } from '../damage.js'
+
+const require = createRequire(import.meta.url)
+const conversions = lazily(
+  () => require('../../algorithms/conversion.js') as typeof import('../../algorithms/conversion.js'),
+)
+const blockBounds = lazily(
+  () => require('../../algorithms/block-bound.js') as typeof import('../../algorithms/block-bound.js'),
+)
 
 /** How this thread counts by the present record. */
 export interface View extends CellView {
@@ -137,7 +146,7 @@ export class Views implements CellViews {
     const { algorithm, arena, reading } = this.#present
     if (way < 0 || lastMs <= reading.ticks.windowMs) return reading.nowMs
     const tick = load(arena.words, algorithm.base(way) + TICK)
-    return heldMs(this.#present, tick, reading.nowMs, lastMs)
+    return conversions().heldMs(this.#present, tick, reading.nowMs, lastMs)
   }
 
   /**
@@ -209,7 +218,7 @@ export class Views implements CellViews {
   get blockBound(): BlockBound {
     const { algorithm, arena, conversion, table } = this.#present
     const options = { record: arena.shape.record, isOutdated: () => this.isOutdated(), conversion }
-    return new BlockBound(arena.words, table, algorithm, options)
+    return new (blockBounds().BlockBound)(arena.words, table, algorithm, options)
   }
 
   #take(record: number): boolean {
@@ -229,7 +238,8 @@ export class Views implements CellViews {
     const { record } = shape
     const table = new Table(words, shape)
     const algorithm: Algorithm = algorithmFor(arena, ticks)
-    const conversion = record === 0 ? undefined : new Conversion(words, shape, arena.originMs, table, this)
+    const conversion =
+      record === 0 ? undefined : new (conversions().Conversion)(words, shape, arena.originMs, table, this)
     const options = { record, isOutdated: () => this.isOutdated(), onFull, others: conversion }
     const insertion = new Insertion(words, table, algorithm, reading, options)
     return { arena, table, algorithm, reading, insertion, conversion }
