@@ -52,10 +52,11 @@ export async function bundlePackage(folder) {
 
 /** Returns the modules of each file. */
 async function writeChunks(codes, input, folder) {
+  const chunks = chunkOf(codes, Object.values(input))
   const bundle = await rollup({
     input,
     external: (source) => !source.startsWith('.') && !codes.has(source),
-    plugins: [builtModules(codes)],
+    plugins: [builtModules(codes, chunks)],
     onLog(_, { message }) {
       throw new Error(message)
     },
@@ -65,7 +66,7 @@ async function writeChunks(codes, input, folder) {
     format: 'es',
     entryFileNames: '[name].js',
     chunkFileNames: 'chunks/[name].js',
-    manualChunks: chunkOf(codes, Object.values(input)),
+    manualChunks: chunks,
     hoistTransitiveImports: false,
     minifyInternalExports: false,
     generatedCode: 'es2015',
@@ -76,7 +77,8 @@ async function writeChunks(codes, input, folder) {
 }
 
 /** Gives rollup the modules, and makes a chunk of each that is loaded at first use. */
-function builtModules(codes) {
+function builtModules(codes, chunks) {
+  const lazy = new Map() // several modules may load the same one
   return {
     name: 'built-modules',
     resolveId(source, importer) {
@@ -87,9 +89,10 @@ function builtModules(codes) {
     transform(code, file) {
       const chunkUrl = (source) => {
         const id = posix.join(posix.dirname(file), source)
-        const name = posix.basename(id, '.js')
-        const chunk = { type: 'chunk', id, name, fileName: `chunks/${name}.js` }
-        return `import.meta.ROLLUP_FILE_URL_${this.emitFile({ ...chunk, preserveSignature: 'allow-extension' })}`
+        const name = chunks(id) ?? posix.basename(id, '.js')
+        const chunk = { type: 'chunk', id, name }
+        if (!lazy.has(id)) lazy.set(id, this.emitFile({ ...chunk, preserveSignature: 'allow-extension' }))
+        return `import.meta.ROLLUP_FILE_URL_${lazy.get(id)}`
       }
       return withoutOwnRequire(code, (source) => (source.startsWith('.') ? chunkUrl(source) : `'${source}'`))
     },

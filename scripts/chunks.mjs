@@ -1,5 +1,6 @@
 // Which file of dist/ a module is bundled into. A module that one file needs is part of that file. What several need is
-// in a chunk: `core` has all of `millrace` itself, the others what the entries of one kind share.
+// in a chunk: `core` has what `millrace` itself loads at once, `later` what several of its parts load at first use, the
+// others what the entries of one kind share.
 import { posix } from 'node:path'
 import { lazyLoads } from './commonjs.mjs'
 
@@ -7,6 +8,7 @@ const IMPORT = /\b(?:from|import)\s*\(?\s*['"](\.[^'"]+)['"]/g
 
 /** By the first folder of a module that `millrace` itself does not need. All others are in `core`. */
 const CHUNKS = {
+  core: 'core', // also what packages are provided by
   http: 'http',
   fetch: 'fetch',
   compat: 'compat',
@@ -28,9 +30,10 @@ export function chunkOf(codes, entries) {
   }
   return (file) => {
     const by = rootsBy.get(file)
-    if (by === undefined || roots.has(file)) return undefined
+    // What is loaded at first use, but also imported by others that are, is where they find it: chunks have no circles.
+    if (by === undefined || entries.includes(file) || by.size === 1) return undefined
     if (by.has('index.js')) return 'core'
-    return by.size === 1 ? undefined : (CHUNKS[file.split('/')[0]] ?? 'core')
+    return CHUNKS[file.split('/')[0]] ?? 'later'
   }
 }
 
