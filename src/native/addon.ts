@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url'
 import { MillraceError } from '../core/errors.js'
 import { ownFile } from '../core/own-file.js'
 import type { Arena } from '../memory/records.js'
-import { expectedHash } from './expected-hash.js'
+import { CONSTANTS_HASH } from './constants-hash.js'
 import type { NativeFiles } from './files.js'
 import type { NativeParams } from './native-params.js'
 
@@ -13,7 +13,7 @@ import type { NativeParams } from './native-params.js'
 export interface Addon {
   /** Functions for shared files. Absent on Windows. */
   readonly files?: NativeFiles
-  /** The hash of the constants that the addon was compiled with. @see constantsHash */
+  /** The hash of the constants that the addon was compiled with. @see CONSTANTS_HASH */
   readonly constantsHash: string
   /** The system's monotonic clock in milliseconds. Absent on Windows. @see readsDefaultClock */
   readonly monotonicMs?: () => number
@@ -115,9 +115,8 @@ function load(): Loaded {
 
 /** Refuses an addon with other constants, which would corrupt the counts, and warns once. */
 export function accepted(addon: Addon): Loaded {
-  const expected = expectedHash()
-  if (addon.constantsHash === expected) return { addon }
-  const hashes = `their hash is ${addon.constantsHash} there and ${expected} here`
+  if (addon.constantsHash === CONSTANTS_HASH) return { addon }
+  const hashes = `their hash is ${addon.constantsHash} there and ${CONSTANTS_HASH} here`
   const message = `the addon was compiled with other constants, and is not used: ${hashes}`
   process.emitWarning(message, { type: 'MillraceWarning', code: 'MILLRACE_NATIVE_MISMATCH' })
   return { cause: new Error(message) }

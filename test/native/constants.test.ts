@@ -6,12 +6,17 @@ import * as assert from 'uvu/assert'
 import { CONSTANTS, constantsHash } from '#millrace/native/constants.js'
 import { readText, root } from '../package/root.js'
 
-const { constantsHeader }: { constantsHeader(): string } = await import(
+type Texts = Record<'constantsHeader' | 'constantsHashModule', () => string>
+const { constantsHeader, constantsHashModule }: Texts = await import(
   new URL('../../../scripts/native-constants.mjs', import.meta.url).href
 )
 
 test('native/constants.h is what `npm run generate` writes', () => {
   assert.is(readText('native/constants.h'), constantsHeader())
+})
+
+test('the hash that an addon must have is what `npm run generate` writes', () => {
+  assert.is(readText('src/native/constants-hash.ts'), constantsHashModule())
 })
 
 test('every constant is a number that its C++ type can hold', () => {
