@@ -15,7 +15,8 @@ export function ownFile(path: string): URL {
   if (root === undefined || !isPackageRoot(root)) {
     const expected =
       'the package in a folder of its own: mark it external when you bundle ' +
-      `(esbuild: --external:${NAME}; Rollup and webpack: external: ['${NAME}'])`
+      `(esbuild: --external:${NAME}; Rollup and webpack: external: ['${NAME}']; ` +
+      `Next.js: serverExternalPackages: ['${NAME}'])`
     throw new MillraceError('ERR_MILLRACE_BUNDLED', path, here, expected)
   }
   return new URL(`../${path}`, here)

@@ -83,6 +83,7 @@ test('the error of a bundled pool says how to mark the package external, and the
     assert.is(code, 0, err)
     assert.match(out, /^ERR_MILLRACE_BUNDLED: engines\/pool\/worker\.js: /)
     assert.match(out, '--external:millrace')
+    assert.match(out, "serverExternalPackages: ['millrace']")
   }
   await bundle(['pool.mjs'], 'esm', '.mjs', ['millrace'])
   symlinkSync(join(project.folder, 'node_modules'), join(home, 'node_modules'), 'junction')
