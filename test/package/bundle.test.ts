@@ -1,13 +1,13 @@
 // run: typescript, full
 // Bundled servers, run from a folder without node_modules.
-import { copyFileSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs'
+import { copyFileSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { build } from 'esbuild-wasm'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { countOf, example, withServers } from '../examples/program.js'
-import { makeProject, type Outcome, runNode } from './project.js'
+import { linkModule, makeProject, type Outcome, runNode } from './project.js'
 import { root } from './root.js'
 
 const project = await makeProject()
@@ -69,6 +69,29 @@ test('a bundle in CommonJS limits', async () => {
     const { headers } = await fetch(address!)
     assert.match(headers.get('RateLimit')!, 'r=9')
   })
+})
+
+test('each entry runs in a bundle, with what it imports bundled too, or external', async () => {
+  linkModule(project.folder, 'lmdb')
+  const entries = ['express', 'redis', 'memcached', 'fetch', 'config/file', 'compat/limiter']
+  const lines = entries.map((name, i) => `import * as all${i} from 'millrace/${name}'`)
+  const parts = entries.map((_, i) => `typeof Object.values(all${i})[0]`)
+  const write = (file: string, code: string) => writeFileSync(join(project.folder, file), code)
+  write('entries.mjs', `${lines.join('\n')}\nconsole.log([${parts}].join())`)
+  write('lmdb.mjs', "import { lmdbConfig } from 'millrace/config/lmdb'\nconsole.log(typeof lmdbConfig)")
+  for (const [format, extension] of [
+    ['esm', '.mjs'],
+    ['cjs', '.cjs'],
+  ] as const) {
+    await bundle(['entries.mjs'], format, extension)
+    const said = entries.map(() => 'function').join()
+    assert.equal(await runDeployed(`entries${extension}`), { code: 0, out: `${said}\n`, err: '' })
+    await bundle(['lmdb.mjs'], format, extension, ['lmdb'])
+    const link = join(home, 'node_modules')
+    symlinkSync(join(project.folder, 'node_modules'), link, 'junction')
+    assert.equal(await runDeployed(`lmdb${extension}`), { code: 0, out: 'function\n', err: '' })
+    rmSync(link)
+  }
 })
 
 const runDeployed = (name: string): Promise<Outcome> => runNode([join(deployed, name)], deployed)
