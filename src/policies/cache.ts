@@ -1,20 +1,16 @@
 // The cache in front of a configuration store: it answers at memory speed, and goes on while the store is down.
 
-import { createRequire } from 'node:module'
 import type { LRUCache } from 'lru-cache'
 import { type ConfigChange, type ConfigStore, isSync, type StoredPolicy } from '../config/config-store.js'
 import { storeError } from '../config/document-store.js'
 import { candidatesOf, MAX_POLICY_KEY, mayHavePolicy, prefixIn } from '../config/policy-keys.js'
 import { MillraceError } from '../core/errors.js'
-import { lazily } from '../core/lazily.js'
 import { LONGEST_TIMER_MS } from '../core/long-timer.js'
+import { lruCache } from '../core/lru-cache.js'
 import { type CachedPolicy, Entry } from './cache-entry.js'
 import { isKnown, UNKNOWN } from './plan.js'
 
 export type { CachedPolicy } from './cache-entry.js'
-
-const require = createRequire(import.meta.url)
-const lruCache = lazily(() => require('lru-cache') as typeof import('lru-cache'))
 
 /** The settings of a cache, checked. */
 export interface CacheSettings {

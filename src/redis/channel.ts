@@ -1,5 +1,5 @@
-import { LRUCache } from 'lru-cache'
 import { MillraceError } from '../core/errors.js'
+import { lruCache } from '../core/lru-cache.js'
 import { answerOf, codeOf } from '../remote/answers.js'
 import { Breaker } from '../remote/breaker.js'
 import { Deadlines } from '../remote/deadlines.js'
@@ -34,7 +34,10 @@ export class Channel {
   readonly #deadlines: Deadlines
   readonly #silence: Silence
   /** By node: while one primary of a Cluster is down, the others decide. */
-  readonly #breakers = new LRUCache<string, Breaker>({ max: MOST_NODES, dispose: (gone) => gone.close() })
+  readonly #breakers = new (lruCache().LRUCache)<string, Breaker>({
+    max: MOST_NODES,
+    dispose: (gone) => gone.close(),
+  })
   readonly #outages: OutageWatch
   /** Calls before the first connection, which wait for it until their deadline. */
   #early: Call[] = []

@@ -1,4 +1,4 @@
-import { LRUCache } from 'lru-cache'
+import { lruCache } from '../core/lru-cache.js'
 import type { RemoteDecision } from './remote-decision.js'
 
 /** Most keys that are remembered. */
@@ -13,7 +13,7 @@ interface Refusal {
 
 /** Refusals that are still true: a request of the same cost or more needs no answer of Redis. */
 export class RefusedKeys {
-  readonly #refusals = new LRUCache<string, Refusal>({ max: MOST_KEYS })
+  readonly #refusals = new (lruCache().LRUCache)<string, Refusal>({ max: MOST_KEYS })
 
   keep(key: string, decision: RemoteDecision, cost: number, sentMs: number): void {
     this.#refusals.set(key, { decision, cost, sentMs })

@@ -1,5 +1,6 @@
-import { LRUCache } from 'lru-cache'
+import type { LRUCache } from 'lru-cache'
 import { MillraceError } from '../../core/errors.js'
+import { lruCache } from '../../core/lru-cache.js'
 import { unitsOf } from '../../core/units.js'
 import { Outage } from '../outage.js'
 import { hasCounted, type RemotePart } from '../remote-decision.js'
@@ -95,7 +96,7 @@ export class Restoring {
   /** @param maxKeys the keys whose charges are known, those charged last */
   constructor(store: RestoringStore, maxKeys: number) {
     this.#store = store
-    this.#keys = new LRUCache({ max: maxKeys })
+    this.#keys = new (lruCache().LRUCache)({ max: maxKeys })
   }
 
   /** Notes a decision. */
