@@ -2,7 +2,7 @@
  * `checkMany` on packed keys, in C++ (the addon) or TypeScript, one batch after the other as a server calls
  * it.
  */
-import { createLimiter, type Limiter, type PackedKeys, type RuleOptions } from 'millrace'
+import { createLimiter, type Limiter, type PackedKeys, type RuleOptions, type TableOptions } from 'millrace'
 import type { Contender, Effort } from './benchmark.js'
 import { freshKeys, randomOrder } from './keys.js'
 import { LIMIT, WINDOW_MS } from './peers.js'
@@ -16,11 +16,18 @@ const KEYS_PER_INSERTION = 10_000
 /** V8 compiles the code of a batch only after many calls. */
 const WARM_UP_BATCHES = 300
 
-export function batches(side: Side, keys: number, size: number): Contender {
-  const rule = { limit: LIMIT, window: WINDOW_MS }
+export const HUGE_PAGES = ', huge pages'
+
+export function batches(
+  side: Side,
+  keys: number,
+  size: number,
+  pages: '' | typeof HUGE_PAGES = '',
+): Contender {
+  const options = { limit: LIMIT, window: WINDOW_MS, hugePages: pages !== '' }
   return {
-    name: batchesName(side, keys, size),
-    measure: (effort) => batchFigures(side, keys, size, rule, effort),
+    name: batchesName(side, keys, size) + pages,
+    measure: (effort) => batchFigures(side, keys, size, options, effort),
   }
 }
 
@@ -29,11 +36,11 @@ export function batchFigures(
   side: Side,
   keys: number,
   size: number,
-  rule: RuleOptions,
+  options: RuleOptions & Pick<TableOptions, 'hugePages'>,
   { operations, coldOperations }: Effort,
 ): { readonly ns: number } {
   process.env.MILLRACE_NATIVE = SIDES[side]
-  const limiter = createLimiter({ ...rule, maxKeys: keys })
+  const limiter = createLimiter({ ...options, maxKeys: keys })
   if (limiter.stats().native !== (side === 'addon' ? 'addon' : 'none'))
     throw new Error(`the limiter does not run in ${side}`)
   const keyAt = freshKeys(keys)

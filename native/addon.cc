@@ -7,6 +7,7 @@
 #include "arguments.h"
 #include "batch.h"
 #include "clock.h"
+#include "huge_pages.h"
 #include "mapped_file_glue.h"
 #include "request_server.h"
 #include "single_glue.h"
@@ -100,10 +101,19 @@ Napi::Value readMonotonicMs(const Napi::CallbackInfo& info) {
   return Napi::Number::New(info.Env(), monotonicMs());
 }
 
+/** useHugePages(words): returns 0, or the number of the system's error. */
+Napi::Value askForHugePages(const Napi::CallbackInfo& info) {
+  const auto words = wordsAt(info, 0, "words: expected an Int32Array");
+  return Napi::Number::New(info.Env(), useHugePages(words.data, words.length * sizeof(Word)));
+}
+
 Napi::Object init(Napi::Env env, Napi::Object exports) {
   exports.Set("constantsHash", Napi::String::New(env, CONSTANTS_HASH));
   if constexpr (READS_CLOCK) {
     exports.Set("monotonicMs", Napi::Function::New<readMonotonicMs>(env, "monotonicMs"));
+  }
+  if constexpr (HAS_HUGE_PAGES) {
+    exports.Set("useHugePages", Napi::Function::New<askForHugePages>(env, "useHugePages"));
   }
   exports.Set("admitMany", Napi::Function::New<admitMany>(env, "admitMany"));
   exports.Set("serveRequests", Napi::Function::New<serveRequests>(env, "serveRequests"));

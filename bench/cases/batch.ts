@@ -1,4 +1,4 @@
-import { addonMissing, batches, batchesName } from '../batches.js'
+import { addonMissing, batches, batchesName, HUGE_PAGES } from '../batches.js'
 import { type Benchmark, ratioOf } from '../benchmark.js'
 import { atFloor, DISTANCE, floor, nameOf } from './floor.js'
 
@@ -18,6 +18,7 @@ export const batch: Benchmark = {
       batches('TypeScript', keys, SIZE),
       atFloor('C++ floor, prefetching', keys, DISTANCE),
     ]),
+    batches('addon', MANY, SIZE, HUGE_PAGES),
     ...SIZES.flatMap((size) => [batches('addon', FEW, size), batches('TypeScript', FEW, size)]),
   ],
   goals: [
@@ -36,6 +37,11 @@ export const batch: Benchmark = {
       unit: 'x' as const,
       value: ratioOf(batchesName('TypeScript', keys, SIZE), batchesName('addon', keys, SIZE)),
     })),
+    {
+      label: `${MANY.toLocaleString('en')} keys, addon: huge pages / usual pages`,
+      unit: 'x',
+      value: ratioOf(batchesName('addon', MANY, SIZE) + HUGE_PAGES, batchesName('addon', MANY, SIZE)),
+    },
     ...SIZES.map((size) => ({
       label: `${size} keys per batch: TypeScript / addon`,
       unit: 'x' as const,

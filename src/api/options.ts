@@ -50,6 +50,15 @@ export interface TableOptions {
    * @default counts in the memory of this process
    */
   shared?: { file: string }
+  /**
+   * Asks Linux for pages of 2 MiB for the table of keys. With a million keys, most of a decision's time is misses of
+   * memory and of the processor's table of pages; huge pages save the latter. The cost: resident memory grows by
+   * 2 MiB at a time, so a table with few keys, which lie apart, soon takes its whole size. It needs the C++ addon, and
+   * a kernel whose `/sys/kernel/mm/transparent_hugepage/enabled` is `madvise` or `always` (with `never` nothing
+   * changes). Not with `shared`.
+   * @default false
+   */
+  hugePages?: boolean
 }
 
 /** The options of {@link createLimiter} and {@link openLimiter} for one rule. */

@@ -25,6 +25,7 @@ import type { PoolSettings } from '../engines/pool/pool.js'
 import { inlineLimiterOn, poolLimiterOn } from '../limiters/limiter-on.js'
 import { alignedTo, createArenas, type RuleMemory } from '../memory/arenas.js'
 import { ON_FULL } from '../memory/layout.js'
+import { useHugePages } from '../native/huge-pages.js'
 import { CONFIG_OPTIONS } from '../policies/option-names.js'
 import type { ConfigLimiterOptions, ConfigSettings } from '../policies/options.js'
 import { type Machine, thisMachine } from '../shared-file/machine.js'
@@ -64,6 +65,7 @@ const KNOWN = [
   'pool',
   'clock',
   'shared',
+  'hugePages',
 ]
 
 /**
@@ -152,6 +154,7 @@ interface Plan extends ArenaOptions {
   readonly clock: Clock
   /** The path of the shared file. */
   readonly path: string | undefined
+  readonly hugePages: boolean
   /** Only with `engine: 'pool'`. */
   readonly settings: PoolSettings | undefined
   /** Only with a configuration store. */
@@ -169,7 +172,14 @@ function planOf(options: Options): Plan {
   const { config: store } = options as { config?: unknown }
   const plainRules = store === undefined ? rulesOf(options as LimiterOptions) : undefined
   // Each option is read once: a getter may return another value the next time.
-  const { maxKeys = DEFAULT_MAX_KEYS, onFull = 'evict', engine = 'inline', clock: ownClock, shared } = options
+  const {
+    maxKeys = DEFAULT_MAX_KEYS,
+    onFull = 'evict',
+    engine = 'inline',
+    clock: ownClock,
+    shared,
+    hugePages = false,
+  } = options
   if (!Number.isInteger(maxKeys) || maxKeys < 1) throw invalid('maxKeys', maxKeys, 'an integer of 1 or more')
   if (!ON_FULL.includes(onFull)) throw invalid('onFull', onFull, "'evict', 'deny' or 'allow'")
   if (engine !== 'inline' && engine !== 'pool') throw invalid('engine', engine, "'inline' or 'pool'")
@@ -183,9 +193,12 @@ function planOf(options: Options): Plan {
   const rules = config?.rules ?? plainRules!
   const settings = engine === 'pool' ? poolOptions().checkPool(pool) : undefined
   const path = shared === undefined ? undefined : checkShared(shared)
+  if (typeof hugePages !== 'boolean') throw invalid('hugePages', hugePages, 'true or false')
+  if (hugePages && path !== undefined)
+    throw invalid('hugePages', true, 'no value with shared, whose pages are those of the file')
   if (path !== undefined && ownClock !== undefined) throw clockWithFileError(ownClock)
   if (path === undefined && settings !== undefined && isOwn(clock)) throw clockForPoolError(clock)
-  return { rules, maxKeys, onFull, clock, path, settings, config }
+  return { rules, maxKeys, onFull, clock, path, settings, config, hugePages }
 }
 
 /** The rules: the option `rules`, or the one rule whose options stand beside the others. */
@@ -199,19 +212,21 @@ function rulesOf(options: LimiterOptions | RulesLimiterOptions | PoolLimiterOpti
 
 /** Creates the limiter on the file, or without a file on new memory. */
 function limiterOf(plan: Plan, file?: SharedFile): Limiter | AsyncLimiter {
-  const { rules, maxKeys, onFull, settings, config } = plan
+  const { rules, maxKeys, onFull, settings, config, hugePages } = plan
   const names = rules.map(({ name }) => name) as [string, ...string[]]
   const nowMs = file === undefined ? readingOf(plan.clock) : 0
   // A clock of your own is the time by which windows are aligned.
   const aheadMs = file === undefined && plan.clock === monotonicClock ? Date.now() - nowMs : 0
   const arenas = file?.arenas ?? createArenas(alignedTo(aheadMs, rules), maxKeys, onFull, nowMs)
   if (file === undefined) warnIfLarge(rules, arenas[0].buffer.byteLength, maxKeys)
+  if (hugePages) useHugePages(arenas[0].buffer as SharedArrayBuffer)
   const memory = { arenas, names }
   const clock = file?.clock ?? plan.clock
   if (config === undefined) return limiterOn(memory, clock, settings, file)
   const { maxWindows, policy } = config
   const space =
     file === undefined ? inMemory().reserveSpace(rules, maxKeys, maxWindows).buffer : new SharedArrayBuffer(0)
+  if (hugePages) useHugePages(space)
   const share = { space, maxKeys, maxWindows, aheadMs, default: policy }
   return inMemory().configuredLimiterOn({ memory, clock, file, settings, onFull }, config, share)
 }

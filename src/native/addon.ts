@@ -17,6 +17,8 @@ export interface Addon {
   readonly constantsHash: string
   /** The system's monotonic clock in milliseconds. Absent on Windows. @see readsDefaultClock */
   readonly monotonicMs?: () => number
+  /** Asks for huge pages. Returns 0, or the number of the system's error. Only on Linux. @see useHugePages */
+  readonly useHugePages?: (words: Int32Array) => number
   /**
    * Decides keys in order. Returns the index of the first key that it left to TypeScript. @see NativeBatches
    */
