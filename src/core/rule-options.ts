@@ -197,6 +197,26 @@ export const OPTION_ROWS = {
 
 const ROWS = Object.entries(OPTION_ROWS) as [keyof RuleOptions, OptionRow][]
 
+/** A copy of the options, read by name: a loop over the names takes ten times as long. */
+export const readOnce = (options: RuleOptions): RuleOptions => {
+  const read: { [Name in keyof RuleOptions]-?: RuleOptions[Name] | undefined } = {
+    limit: options.limit,
+    unit: options.unit,
+    window: options.window,
+    granularity: options.granularity,
+    algorithm: options.algorithm,
+    edge: options.edge,
+    align: options.align,
+    burst: options.burst,
+    maxLimit: options.maxLimit,
+    rangeSum: options.rangeSum,
+    name: options.name,
+    countRefused: options.countRefused,
+    shadow: options.shadow,
+  }
+  return read as RuleOptions
+}
+
 /** The names of the options of a rule. */
 export const RULE_OPTIONS: readonly string[] = Object.keys(OPTION_ROWS)
 

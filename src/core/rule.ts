@@ -20,7 +20,7 @@ import {
   type RangeSumName,
   refuseGranularity,
 } from './rule-algorithms.js'
-import { type CountedRule, FLAGS, RULE_OPTIONS, type RuleOptions } from './rule-options.js'
+import { type CountedRule, FLAGS, RULE_OPTIONS, type RuleOptions, readOnce } from './rule-options.js'
 import { warnIfShort } from './short-window.js'
 import { formatSize, parseSize, type Size } from './sizes.js'
 import { uncountedLimitIn } from './uncounted-limit.js'
@@ -146,26 +146,6 @@ function ownOptions(options: unknown, at: string): RuleOptions {
   }
   refuseUnknown(options, RULE_OPTIONS, (name, expected) => invalidRule(at, name, expected))
   return readOnce(options as RuleOptions)
-}
-
-/** All options by name: a loop over the names takes ten times as long. */
-const readOnce = (options: RuleOptions): RuleOptions => {
-  const read: { [Name in keyof RuleOptions]-?: RuleOptions[Name] | undefined } = {
-    limit: options.limit,
-    unit: options.unit,
-    window: options.window,
-    granularity: options.granularity,
-    algorithm: options.algorithm,
-    edge: options.edge,
-    align: options.align,
-    burst: options.burst,
-    maxLimit: options.maxLimit,
-    rangeSum: options.rangeSum,
-    name: options.name,
-    countRefused: options.countRefused,
-    shadow: options.shadow,
-  }
-  return read as RuleOptions
 }
 
 /**

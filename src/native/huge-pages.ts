@@ -1,4 +1,3 @@
-import { getSystemErrorName } from 'node:util'
 import { invalid } from '../core/errors.js'
 import { neededAddon } from './addon.js'
 
@@ -12,10 +11,8 @@ export function useHugePages(buffer: SharedArrayBuffer): void {
   const { useHugePages: ask } = neededAddon(OPTION, true)
   if (ask === undefined) throw invalid(OPTION, true, 'Linux, or no value')
   const error = ask(new Int32Array(buffer))
-  if (error !== 0)
-    throw invalid(
-      OPTION,
-      true,
-      `a kernel with transparent huge pages (madvise: ${getSystemErrorName(-error)})`,
-    )
+  if (error !== 0) {
+    const expected = `a kernel with transparent huge pages (madvise ended with error ${error})`
+    throw invalid(OPTION, true, expected)
+  }
 }

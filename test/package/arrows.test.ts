@@ -28,7 +28,7 @@ const ROWS: Readonly<Record<string, string>> = {
   values: 'remote core',
   remote: 'remote/restoring create limiters api engines engines/inline engines/waits memory core',
   'remote/restoring': 'remote core',
-  create: 'policies limiters api engines engines/pool shared-file memory config core',
+  create: 'policies limiters api engines engines/pool shared-file native memory config core',
   policies: 'limiters api engines engines/inline engines/pool shared-file memory config core',
   groups: 'limiters api engines/waits core',
   limiters: 'api engines engines/inline engines/pool engines/waits memory core',

@@ -17,7 +17,15 @@ import { RouteCounts } from '../stats.js'
 import { Routes, SEVERAL } from './routes.js'
 
 /** The options beside those of HTTP and of rules: of the engine and its memory. */
-const ENGINE_OPTIONS: readonly string[] = ['maxKeys', 'onFull', 'engine', 'pool', 'clock', 'shared']
+const ENGINE_OPTIONS: readonly string[] = [
+  'maxKeys',
+  'onFull',
+  'engine',
+  'pool',
+  'clock',
+  'shared',
+  'hugePages',
+]
 const RULES_OF_A_ROUTE: readonly string[] = [...RULE_OPTIONS, 'rules', 'limiter']
 /** Without the options of the middleware itself. */
 const RULES_OF_ALL = RULES_OF_A_ROUTE.filter((name) => name === 'limiter' || !HTTP_OPTIONS.includes(name))
