@@ -5,7 +5,7 @@ import type { Decision } from '../core/decision.js'
 import type { MembersDecision } from '../core/group-decision.js'
 import { admitted } from '../core/limited.js'
 import type { GroupMember } from '../limiters/group-member.js'
-import { BaseGroup, type Requests, uncounted } from './base-group.js'
+import { BaseGroup, type Requests, told, uncounted } from './base-group.js'
 
 /** A group with a member whose decisions run on a pool. */
 export class AsyncGroup extends BaseGroup implements AsyncLimiterGroup {
@@ -15,7 +15,7 @@ export class AsyncGroup extends BaseGroup implements AsyncLimiterGroup {
   }
 
   async check(keys: GroupKeys, cost = 1, options?: GroupOptions): Promise<MembersDecision> {
-    return this.decide(this.requestsFor(keys, cost, options))
+    return told(await this.decide(this.requestsFor(keys, cost, options)), keys)
   }
 
   async checkOrThrow(keys: GroupKeys, cost?: number, options?: GroupOptions): Promise<MembersDecision> {
@@ -31,7 +31,7 @@ export class AsyncGroup extends BaseGroup implements AsyncLimiterGroup {
     cost: number,
     options?: GroupOptions,
   ): Promise<AsyncReservation<MembersDecision>> {
-    const decision = await this.decide(this.requestsFor(keys, cost, options))
+    const decision = told(await this.decide(this.requestsFor(keys, cost, options)), keys)
     const { change, ...reserved } = this.reserved(decision, cost)
     return new PoolReservation({ ...reserved, change: async (actualCost) => change(actualCost) })
   }

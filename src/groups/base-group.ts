@@ -7,6 +7,7 @@ import {
 } from '../api/checks.js'
 import type { GroupKeys, GroupOptions, GroupStats, GroupWaitOptions } from '../api/limiter-group.js'
 import type { Reserved } from '../api/reservation.js'
+import { hearsRefusals, publishRefusal } from '../core/channels.js'
 import type { Decision } from '../core/decision.js'
 import { DecisionCounts } from '../core/decision-counts.js'
 import { MillraceError } from '../core/errors.js'
@@ -210,6 +211,12 @@ export abstract class BaseGroup {
     if (MembersDecision.is(decision) && decision.group === this) return decision.parts
     throw foreignDecisionError(decision, 'group')
   }
+}
+
+/** Publishes a refusal of a group where somebody hears it, with the key of the member that refused. */
+export function told(decision: MembersDecision, keys: GroupKeys): MembersDecision {
+  if (decision.allowed || !hearsRefusals()) return decision
+  return publishRefusal(decision, keys[decision.member], decision.member)
 }
 
 /** The counts of a group. */

@@ -10,7 +10,7 @@ import type { Decision } from '../core/decision.js'
 import type { MembersDecision } from '../core/group-decision.js'
 import { admitted } from '../core/limited.js'
 import type { GroupMember } from '../limiters/group-member.js'
-import { BaseGroup, type Requests, uncounted } from './base-group.js'
+import { BaseGroup, type Requests, told, uncounted } from './base-group.js'
 
 /** A group whose members all decide on the calling thread. */
 export class InlineGroup extends BaseGroup implements LimiterGroup {
@@ -20,7 +20,7 @@ export class InlineGroup extends BaseGroup implements LimiterGroup {
   }
 
   check(keys: GroupKeys, cost = 1, options?: GroupOptions): MembersDecision {
-    return this.decide(this.requestsFor(keys, cost, options))
+    return told(this.decide(this.requestsFor(keys, cost, options)), keys)
   }
 
   checkOrThrow(keys: GroupKeys, cost?: number, options?: GroupOptions): MembersDecision {
@@ -32,7 +32,7 @@ export class InlineGroup extends BaseGroup implements LimiterGroup {
   }
 
   reserve(keys: GroupKeys, cost: number, options?: GroupOptions): Reservation<MembersDecision> {
-    const decision = this.decide(this.requestsFor(keys, cost, options))
+    const decision = told(this.decide(this.requestsFor(keys, cost, options)), keys)
     return new InlineReservation(this.reserved(decision, cost))
   }
 

@@ -131,7 +131,7 @@ export class Conclusions<Request, Response> {
 
   /** A request over its limit. */
   #refuse(call: Refused<Request, Response>): Step | Promise<Step> {
-    this.#tell(call.request, call.decision)
+    this.tell(call.request, call.decision, call.key)
     if (this.#isShadow) {
       call.limit.counts.decisions.count(call.decision, 'passed')
       return undefined
@@ -183,9 +183,10 @@ export class Conclusions<Request, Response> {
 
   // The decision stands if something fails after it: the error is reported, and the request is refused.
 
-  #tell(request: Request, decision: Decision): void {
+  /** Calls `onLimited`. */
+  tell(request: Request, decision: Decision, key: string): void {
     try {
-      const told: unknown = this.#options.onLimited?.(request, decision)
+      const told: unknown = this.#options.onLimited?.(request, decision, key)
       if (isPromise(told)) Promise.resolve(told).catch((error) => this.#failures.report(error, request))
     } catch (error) {
       this.#failures.report(error, request)

@@ -133,7 +133,8 @@ function exchangeOptions(options: FetchOptions): RateLimitOptions<Exchange, Exch
       message: ({ request }: Exchange, decision: Decision) => message(request, decision),
     }),
     ...(onLimited && {
-      onLimited: ({ request }: Exchange, decision: Decision) => onLimited(request, decision),
+      onLimited: ({ request }: Exchange, decision: Decision, key: string) =>
+        onLimited(request, decision, key),
     }),
     ...(countIf && { countIf: ({ response }: Exchange) => countIf(response!) }),
     ...(typeof onError === 'function' && {

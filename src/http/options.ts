@@ -124,10 +124,12 @@ export interface RateLimitOptions<Request, Response> extends EngineOptions, Omit
    */
   message?: string | object | ((request: Request, decision: Decision) => string | object)
   /**
-   * Is called for each request over its limit, for logs and metrics; also with `shadow` and `delay`. A refusal
-   * because a store does not answer goes to `onError` instead.
+   * Is called for each request over its limit, for logs and metrics; also with `shadow` and `delay`, and for one from an
+   * address of `deny`, whose decision has the rule `'deny'`. A refusal because a store does not answer goes to
+   * `onError` instead. `key` is what is limited, as clients have sent it: any characters may be in it. For `deny` it is the
+   * address.
    */
-  onLimited?: (request: Request, decision: Decision) => void
+  onLimited?: (request: Request, decision: Decision, key: string) => void
   /**
    * Whether a response counts. The request is charged before it is handled, and the charge is given back if
    * this returns false: `(response) => response.statusCode >= 400` counts failures only. A request whose

@@ -1,9 +1,11 @@
 import { isCost } from '../api/checks.js'
+import { publishDenied } from '../core/channels.js'
 import type { Decision } from '../core/decision.js'
 import { isKeyString, type Key } from '../memory/keys.js'
 import { AddressList } from './addresses/address-list.js'
 import { isPromise, within } from './caller-promise.js'
 import { Conclusions } from './conclusions.js'
+import { deniedDecision } from './denied.js'
 import { Failures } from './failures.js'
 import type { Framework, HttpRequest } from './framework.js'
 import {
@@ -182,6 +184,8 @@ export class Policy<Request, Response> {
       const address = this.#keys.addressOf(raw)
       if (!this.#isShadow && this.#deny?.has(address)) {
         this.#denied++
+        publishDenied(address)
+        this.#conclusions.tell(request, deniedDecision(), address)
         return this.#answers.denied(raw)
       }
       if (this.#allow?.has(address)) return undefined

@@ -24,6 +24,7 @@ import {
 import type { LimiterStats } from '../api/limiter.js'
 import { type AsyncReservation, PoolReservation } from '../api/reservation.js'
 import type { BatchDecision, Costs } from '../core/batch-decision.js'
+import { hearsRefusals, publishBatch, publishRefusal } from '../core/channels.js'
 import type { Decision } from '../core/decision.js'
 import type { Duration } from '../core/duration.js'
 import { MillraceError } from '../core/errors.js'
@@ -83,7 +84,8 @@ export abstract class AsyncFacade<K, B extends AsyncBackend<K>>
   }
 
   check(key: Key, cost = 1, options?: CheckOptions & CallOptions): Promise<Decision> {
-    return this.#decide('check', key, cost, options)
+    const decided = this.#decide('check', key, cost, options)
+    return hearsRefusals() ? decided.then((decision) => publishRefusal(decision, key)) : decided
   }
 
   async checkOrThrow(key: Key, cost?: number, options?: CheckOptions & CallOptions): Promise<Decision> {
@@ -119,7 +121,7 @@ export abstract class AsyncFacade<K, B extends AsyncBackend<K>>
     checkSignal(signal)
     const own = ownCosts(costs, batch.length)
     checkOpen(this.backend) // once more: a getter may have closed the limiter
-    return await batch.decide(own, remaining, signal)
+    return publishBatch(await batch.decide(own, remaining, signal), keys, this.backend.names.names[0]!)
   }
 
   async usage(key: Key, lastMs?: Duration, options: UsageOptions = {}): Promise<number> {

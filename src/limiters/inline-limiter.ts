@@ -17,6 +17,7 @@ import {
 import type { Limiter, LimiterStats } from '../api/limiter.js'
 import type { Reservation } from '../api/reservation.js'
 import type { BatchDecision, Costs } from '../core/batch-decision.js'
+import { hearsRefusals, publishBatch, publishRefusal } from '../core/channels.js'
 import type { Clock } from '../core/clock.js'
 import type { Decision } from '../core/decision.js'
 import type { Duration } from '../core/duration.js'
@@ -118,7 +119,11 @@ export abstract class InlineLimiter<D extends OwnDecision>
     checkRemaining(remaining)
     const own = ownCosts(costs, fingerprints.length / 2)
     // `engine` once more: a getter may have closed the limiter.
-    return this.engine.checkMany(fingerprints, own, remaining)
+    return publishBatch(
+      this.engine.checkMany(fingerprints, own, remaining),
+      keys,
+      this.backend.names.names[0]!,
+    )
   }
 
   usage(key: Key, lastMs?: Duration, options: UsageOptions = {}): number {
@@ -220,12 +225,17 @@ export abstract class InlineLimiter<D extends OwnDecision>
     const limit = this.#limitIn(options)
     if (typeof key === 'string') {
       const { lo, hi } = this.backend.keys.read(key)
-      return this.#decide(lo, hi, cost, limit)
+      return this.refused(this.#decide(lo, hi, cost, limit), key)
     }
     const handle = this.backend.keys.owned(key)
     const decision = this.#decide(handle.lo, handle.hi, cost, limit, handle.way)
     handle.way = decision.way
-    return decision
+    return this.refused(decision, key)
+  }
+
+  /** Publishes a refusal where somebody hears it. @internal */
+  protected refused(decision: D, key: Key): D {
+    return hearsRefusals() ? publishRefusal(decision, key) : decision
   }
 
   /** @internal */

@@ -1,6 +1,7 @@
 import { createRequire } from 'node:module'
 import type { LimiterRule, RuleChange } from '../api/call-options.js'
 import { checkOpen, checkRuleName, checkUpdate, type RuleNames } from '../api/checks.js'
+import { publishPolicy } from '../core/channels.js'
 import { type Clock, readingOf } from '../core/clock.js'
 import type { Decision } from '../core/decision.js'
 import { lazily } from '../core/lazily.js'
@@ -116,6 +117,7 @@ export class MemoryBackend implements Backend<Fingerprint> {
     if (own.window === undefined) changeLimitOf(memory.arenas, index, own.limit!)
     else changeWindowOf(memory.arenas, index, own.window, own.limit, nowMs)
     this.updates.check()
+    publishPolicy(rule, undefined, own.limit === undefined ? undefined : this.rules[index]!.limit)
   }
 
   /** Wakes all pending calls of `wait`: the counts of all keys have changed. */

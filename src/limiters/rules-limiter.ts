@@ -35,12 +35,13 @@ export class RulesLimiter extends InlineLimiter<RulesDecision> {
       if (key.length === 0 || key.length > MAX_KEY_LENGTH) checkKeyString(key, 'key')
       const hasher = this.#hasher
       hasher.hash(key)
-      return engine.checkNow(hasher.lo, hasher.hi, cost)
+      const decision = engine.checkNow(hasher.lo, hasher.hi, cost)
+      return decision.allowed ? decision : this.refused(decision, key)
     }
     const handle = this.#keys.owned(key)
     const decision = engine.checkNow(handle.lo, handle.hi, cost, handle.way)
     if (handle.way !== engine.way) handle.way = engine.way
-    return decision
+    return decision.allowed ? decision : this.refused(decision, key)
   }
 
   override close(): Promise<void> {

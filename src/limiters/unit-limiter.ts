@@ -31,12 +31,13 @@ export class UnitLimiter extends InlineLimiter<UnitDecision> {
     if (options !== undefined) return this.checkBy(options, key, cost)
     if (typeof key === 'string') {
       const { lo, hi } = this.#keys.read(key)
-      return engine.checkNow(lo, hi, cost)
+      const decision = engine.checkNow(lo, hi, cost)
+      return decision.allowed ? decision : this.refused(decision, key)
     }
     const handle = this.#keys.owned(key)
     const decision = engine.checkNow(handle.lo, handle.hi, cost, handle.way)
     handle.way = decision.way
-    return decision
+    return decision.allowed ? decision : this.refused(decision, key)
   }
 
   override close(): Promise<void> {

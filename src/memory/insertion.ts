@@ -1,3 +1,4 @@
+import { noteEvictedLive } from '../core/channels.js'
 import type { Reading } from '../core/reading.js'
 import { again } from '../core/tries.js'
 import { count } from './counters.js'
@@ -376,8 +377,10 @@ export class Insertion {
 
   #countEvicted(wasLive: boolean, stillCounts: boolean, isBlocked: boolean): void {
     if (wasLive) count(this.#words, HEADER.EVICTED, 1)
-    if (stillCounts) count(this.#words, HEADER.EVICTED_LIVE, 1)
     if (isBlocked) count(this.#words, HEADER.BLOCKS_EVICTED, 1)
+    if (!stillCounts) return
+    count(this.#words, HEADER.EVICTED_LIVE, 1)
+    noteEvictedLive()
   }
 
   /**

@@ -14,6 +14,7 @@ import { InlineReservation, type Reservation } from '../api/reservation.js'
 import { MAX_POLICY_KEY } from '../config/policy-keys.js'
 import { DecidedBatch } from '../core/base-batch.js'
 import type { BatchDecision, Costs } from '../core/batch-decision.js'
+import { hearsRefusals, publishRefusal } from '../core/channels.js'
 import type { Decision } from '../core/decision.js'
 import { admitted } from '../core/limited.js'
 import type { Engine, OwnDecision } from '../engines/engine.js'
@@ -78,13 +79,14 @@ export class ConfiguredLimiter extends ConfiguredBase<AnyInlineLimiter> implemen
       if (key.length === 0 || key.length > MAX_KEY_LENGTH) checkKeyString(key, 'key')
       const hasher = this.#hasher
       hasher.hash(key)
-      return this.#decide(key, hasher.lo, hasher.hi, cost, NO_WAY)
+      const decided = this.#decide(key, hasher.lo, hasher.hi, cost, NO_WAY)
+      return decided.allowed || !hearsRefusals() ? decided : publishRefusal(decided, key)
     }
     const handle = this.#reader.owned(key)
     const decision = this.#decide(handle, handle.lo, handle.hi, cost, handle.way)
     const { way } = decision as OwnDecision
     if (way !== undefined && handle.way !== way) handle.way = way
-    return decision
+    return decision.allowed || !hearsRefusals() ? decision : publishRefusal(decision, key)
   }
 
   #decide(key: Key, lo: number, hi: number, cost: number, hint: number): Decision {

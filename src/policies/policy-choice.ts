@@ -3,6 +3,7 @@
 import type { CheckOptions } from '../api/call-options.js'
 import type { LimiterStats } from '../api/limiter.js'
 import type { ConfigStore } from '../config/config-store.js'
+import { publishPolicy } from '../core/channels.js'
 import type { ConfigStatistics } from '../core/config-statistics.js'
 import { MillraceError } from '../core/errors.js'
 import { sumOf } from '../core/sum-of.js'
@@ -93,7 +94,10 @@ export class PolicyChoice<L extends OwningLimiter> {
     }
     this.#cache = new PolicyCache(store, cache, {
       planOf: (found) => this.#plans.planOf(found),
-      moved: (key, from, to) => user.moved(key, from, to),
+      moved: (key, from, to) => {
+        publishPolicy(undefined, key)
+        user.moved(key, from, to)
+      },
       dropped: (keys) => user.dropped(keys),
       displaced: (key) => user.displaced?.(key),
       failed: report,

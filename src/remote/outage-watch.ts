@@ -1,3 +1,4 @@
+import { publishOutage } from '../core/channels.js'
 import { inert } from '../core/inert.js'
 import { messageOf } from './last-error.js'
 
@@ -80,6 +81,7 @@ export class OutageWatch {
   }
 
   #publish(change: OutageChange): void {
+    publishOutage(change)
     const onChange = this.#onChange
     // Not in the call that has found it: what the listener throws is an error of the process, and of no decision.
     if (onChange !== undefined) queueMicrotask(() => onChange(change))

@@ -10,6 +10,7 @@ import {
 import { rangeOf } from '../core/algorithms.js'
 import { DecidedBatch } from '../core/base-batch.js'
 import type { BatchDecision } from '../core/batch-decision.js'
+import { publishPolicy } from '../core/channels.js'
 import type { Decision } from '../core/decision.js'
 import { MillraceError } from '../core/errors.js'
 import type { LimiterRule } from '../core/limiter-rule.js'
@@ -221,6 +222,7 @@ class RemoteBackend<O extends Opened> implements AsyncBackend<string> {
       throw error
     }
     this.#queues.wakeAll()
+    publishPolicy(rule, undefined, own * (unit ?? 1))
   }
 
   async close(): Promise<void> {

@@ -146,7 +146,7 @@ const serveNest =
     const isGuard = how === 'guard'
     const module = {
       module: class App {},
-      imports: isGuard ? [RateLimitModule.forRoot(options)] : [],
+      imports: isGuard ? [RateLimitModule.forRoot(options as never)] : [],
       providers: isGuard ? [{ provide: version.core.APP_GUARD, useClass: RateLimitGuard }] : [],
       controllers: [catchAll(version, path)],
     }

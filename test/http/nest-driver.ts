@@ -113,7 +113,7 @@ export const nestDriver = (platform: Platform): FrameworkDriver => ({
   async serve(...chain): Promise<Served> {
     const app = await start(platform, {
       module: class App {},
-      imports: chain.map((options) => limitedBy(options)),
+      imports: chain.map((options) => limitedBy(options as unknown as RateLimitModuleOptions)),
       controllers: [Routes],
     })
     const service = app.get(RateLimitService, { strict: false })
@@ -135,7 +135,7 @@ export const nestDriver = (platform: Platform): FrameworkDriver => ({
     Controller()(Guarded)
     const app = await start(platform, {
       module: class App {},
-      imports: [RateLimitModule.forRoot(options as RateLimitModuleOptions)],
+      imports: [RateLimitModule.forRoot(options as unknown as RateLimitModuleOptions)],
       controllers: [Guarded],
       providers: [{ provide: APP_GUARD, useClass: RateLimitGuard }],
     })

@@ -21,7 +21,7 @@ const AT_ONCE: Readonly<Record<string, readonly string[]>> = {
   'shared-file': ['agreement.ts', 'machine.ts'],
 }
 /** Modules of Node.js that load dozens of others, and packages. */
-const NEVER_AT_ONCE = /^(?!\.)(?!node:(?:fs|module|path|process|url)$)/
+const NEVER_AT_ONCE = /^(?!\.)(?!node:(?:diagnostics_channel|fs|module|path|process|url)$)/
 const MOST_FILES = 90
 
 /** The files and the other modules that are loaded with a file. */

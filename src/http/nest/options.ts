@@ -39,8 +39,11 @@ export interface RateLimitModuleOptions extends Omit<RateLimitOptions<NestReques
   cost?: (request: NestRequest, context: ExecutionContext) => Awaitable<number>
   /** Whether to pass this request on without a decision. */
   skip?: (request: NestRequest, context: ExecutionContext) => Awaitable<boolean>
-  /** Is called for each request over its limit, for logs and metrics; also if none is refused, and with `delay`. */
-  onLimited?: (request: NestRequest, decision: Decision, context: ExecutionContext) => void
+  /**
+   * Is called for each request over its limit, for logs and metrics; also if none is refused, with `delay`, and for an
+   * address of `deny`. `key` is what is limited, as clients have sent it.
+   */
+  onLimited?: (request: NestRequest, decision: Decision, context: ExecutionContext, key: string) => void
   /**
    * Is called for a refused request, in place of throwing a {@link RateLimitException}: throws an exception of
    * your own, or answers by the response. The headers are set.
@@ -91,11 +94,11 @@ export function callOptions(options: RateLimitModuleOptions): RateLimitOptions<C
     countIf: isFunction(countIf) && (({ response }: Call) => countIf(response)),
     onLimited:
       isFunction(onLimited) &&
-      (({ request, context }: Call, made: Decision) => onLimited(request, made, context)),
+      (({ request, context }: Call, made: Decision, own: string) => onLimited(request, made, context, own)),
     onError: isFunction(onError) && ((error: unknown, { request }: Call) => onError(error, request)),
   }
   const given = Object.entries(functions).filter(([, of]) => of !== false)
-  return { ...options, ...Object.fromEntries(given) } as RateLimitOptions<Call, Call>
+  return { ...options, ...Object.fromEntries(given) } as unknown as RateLimitOptions<Call, Call>
 }
 
 /** What is no function is left as it is: the policy checks it. */

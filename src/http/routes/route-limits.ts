@@ -1,6 +1,7 @@
 import type { AsyncLimiter } from '../../api/async-limiter.js'
 import type { Limiter } from '../../api/limiter.js'
 import type { LimiterOptions } from '../../api/options.js'
+import { hearsRefusals } from '../../core/channels.js'
 import { invalid } from '../../core/errors.js'
 import { refuseUnknown } from '../../core/option-names.js'
 import { MAX_LIMIT } from '../../core/rule-algorithms.js'
@@ -80,7 +81,9 @@ export class RouteLimit<Response> {
   /** The key by address. It is hashed once a connection if it depends on nothing else. */
   keyOf(ipKey: IpKey, request: HttpRequest): Key {
     const socket = request.socket as { [field: symbol]: Key | undefined } | undefined
-    if (this.#handle === undefined || !ipKey.isBySocket || socket === undefined) return ipKey(request)
+    // A handle does not have the text of its key.
+    if (hearsRefusals() || this.#handle === undefined || !ipKey.isBySocket || socket === undefined)
+      return ipKey(request)
     const kept = socket[this.#handle]
     if (kept !== undefined) return kept
     const key = this.limiter.handle(ipKey(request))
@@ -116,13 +119,13 @@ export class RouteLimits<Response> {
   constructor(options: object, access: HeaderAccess<Response>, own: readonly string[]) {
     const given = options as Readonly<Record<string, unknown>>
     checkNames(given, [...RULE_OPTIONS, 'rules', ...ENGINE_OPTIONS, ...HTTP_OPTIONS, ...own])
-    const { routes, limit, standard = DEFAULT_STANDARD, ban, delay } = given
+    const { routes, limit, standard = DEFAULT_STANDARD, ban, delay, onLimited } = given
     this.#common = {
       engine: pick(given, ENGINE_OPTIONS),
       standard: standard as Standard,
       access,
       hasOwnLimits: typeof limit === 'function',
-      usesHandles: ban === undefined && delay === undefined,
+      usesHandles: ban === undefined && delay === undefined && onLimited === undefined,
     }
     const rules = pick(given, RULES_OF_ALL)
     if (typeof limit === 'function') delete rules.limit

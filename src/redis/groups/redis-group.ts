@@ -6,7 +6,7 @@ import { DecisionCounts } from '../../core/decision-counts.js'
 import { MembersDecision } from '../../core/group-decision.js'
 import { type Inspect, inspectAs } from '../../core/inspect.js'
 import { admitted } from '../../core/limited.js'
-import { checkMemberKeys, defineNotShared, statsOf } from '../../groups/base-group.js'
+import { checkMemberKeys, defineNotShared, statsOf, told } from '../../groups/base-group.js'
 import { TextHandle } from '../../memory/text-keys.js'
 import type { RemoteDecision } from '../../remote/remote-decision.js'
 import { RemoteLimiter } from '../../remote/remote-limiter.js'
@@ -158,7 +158,8 @@ export class RedisGroup implements AsyncLimiterGroup {
     for (const [i, { limiter, name }] of this.#members.entries())
       if (decision.allowed || name === decision.member)
         limiter.statistics.decisions.count(partsOf(decision)[i]!)
-    return decision
+    const keys = keysIn(joined.requested.key)
+    return told(decision, Object.fromEntries(this.#names.map((name, i) => [name, keys[i]!])))
   }
 
   #decisionOf(joined: RemoteDecision): MembersDecision {

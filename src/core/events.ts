@@ -1,0 +1,101 @@
+// What Millrace publishes on `node:diagnostics_channel`: `docs/reference/events.md`.
+import type { Channel } from 'node:diagnostics_channel'
+import type { BatchDecision } from './batch-decision.js'
+import type { Decision } from './decision.js'
+import { isBlocked } from './decision-counts.js'
+import { isUndecided } from './decision-source.js'
+import { invalid } from './errors.js'
+import { inert } from './inert.js'
+import { keyHash } from './key-hash.js'
+import { refuseUnknown } from './option-names.js'
+
+/** The message of `millrace:limited` and `millrace:blocked`: a refusal. */
+export interface RefusalEvent {
+  /** The rule, or the member of a group, in whose name it was refused; `'deny'`: the list of a middleware. */
+  readonly rule: string
+  /**
+   * The key, on one line: other characters than visible ones are escaped, and one of more than 256 characters is cut. Or
+   * its hash. Undefined if the caller gave a handle or packed keys, which do not have it.
+   */
+  readonly key: string | undefined
+  /** The limit of the rule; undefined for a key of `checkMany`. */
+  readonly limit: number | undefined
+  readonly retryAfterMs: number
+}
+
+/** The message of `millrace:policy-changed`. */
+export interface PolicyEvent {
+  /** The rule that `update` has changed; undefined: the policy of a key has changed in its configuration store. */
+  readonly rule: string | undefined
+  /** That key, as in a {@link RefusalEvent}. */
+  readonly key: string | undefined
+  /** The new limit, if `update` has set one. */
+  readonly limit: number | undefined
+}
+
+/** The message of `millrace:evicted-live`: tables keep no keys, so it has none. */
+export interface EvictionEvent {
+  /** Keys that lost their places although they still counted, since the last message. */
+  readonly count: number
+}
+
+/** The options of `setEventOptions`. */
+export interface EventOptions {
+  /**
+   * What the field `key` of messages is: the text, or a hash of it.
+   * @default 'text'
+   */
+  keyInEvents?: 'text' | 'hash'
+  /** For `'hash'`: a secret of 16 or more characters. The hash is an HMAC-SHA-256 by it, in base64url. */
+  secret?: string
+}
+
+const LEAST_SECRET = 16
+let secretOfKeys: string | undefined
+
+/** @throws MillraceError `ERR_MILLRACE_INVALID_OPTION` */
+export function setKeysInEvents(options: EventOptions): void {
+  if (typeof options !== 'object' || options === null) throw invalid('options', options, 'an object')
+  refuseUnknown(options, ['keyInEvents', 'secret'], (name, expected) => invalid('options', name, expected))
+  const { keyInEvents = 'text', secret } = options
+  if (keyInEvents !== 'text' && keyInEvents !== 'hash')
+    throw invalid('keyInEvents', keyInEvents, "'text' or 'hash'")
+  if (keyInEvents === 'hash' && !(typeof secret === 'string' && secret.length >= LEAST_SECRET))
+    throw invalid('secret', typeof secret, `a string of ${LEAST_SECRET} or more characters`)
+  secretOfKeys = keyInEvents === 'hash' ? secret : undefined
+}
+
+export function tellRefusal(
+  limited: Channel,
+  blocked: Channel,
+  decision: Decision,
+  key: unknown,
+  rule = decision.rule,
+): void {
+  if (isUndecided(decision.source)) return
+  const refusing = decision.rules.find((part) => part.rule === decision.rule) ?? decision
+  const to = isBlocked(refusing) ? blocked : limited
+  if (to.hasSubscribers) tell(to, key, rule, decision.limit, decision.retryAfterMs)
+}
+
+export function tellBatch(limited: Channel, batch: BatchDecision, keys: unknown, rule: string): void {
+  for (let i = 0; i < batch.length; i++) {
+    if (batch.allowed[i] === 0 && !isUndecided(batch.source(i)))
+      tell(limited, Array.isArray(keys) ? keys[i] : undefined, rule, undefined, batch.retryAfterMs(i))
+  }
+}
+
+export function tell(
+  to: Channel,
+  key: unknown,
+  rule: string,
+  limit: number | undefined,
+  retryAfterMs: number,
+): void {
+  to.publish({ rule, key: shownKey(key), limit, retryAfterMs } satisfies RefusalEvent)
+}
+
+export function shownKey(key: unknown): string | undefined {
+  if (typeof key !== 'string') return undefined
+  return secretOfKeys === undefined ? inert(key) : keyHash(key, secretOfKeys)
+}
