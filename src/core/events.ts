@@ -1,5 +1,4 @@
 // What Millrace publishes on `node:diagnostics_channel`: `docs/reference/events.md`.
-import type { Channel } from 'node:diagnostics_channel'
 import type { BatchDecision } from './batch-decision.js'
 import type { Decision } from './decision.js'
 import { isBlocked } from './decision-counts.js'
@@ -8,6 +7,12 @@ import { invalid } from './errors.js'
 import { inert } from './inert.js'
 import { keyHash } from './key-hash.js'
 import { refuseUnknown } from './option-names.js'
+
+/** A channel of `node:diagnostics_channel`, as users without the types of Node see it. */
+export interface Channel {
+  readonly hasSubscribers: boolean
+  publish(message: unknown): void
+}
 
 /** The message of `millrace:limited` and `millrace:blocked`: a refusal. */
 export interface RefusalEvent {
@@ -20,6 +25,7 @@ export interface RefusalEvent {
   readonly key: string | undefined
   /** The limit of the rule; undefined for a key of `checkMany`. */
   readonly limit: number | undefined
+  /** Milliseconds until the request would pass; `Infinity`: never. */
   readonly retryAfterMs: number
 }
 

@@ -25,7 +25,6 @@ import type { PoolSettings } from '../engines/pool/pool.js'
 import { inlineLimiterOn, poolLimiterOn } from '../limiters/limiter-on.js'
 import { alignedTo, createArenas, type RuleMemory } from '../memory/arenas.js'
 import { ON_FULL } from '../memory/layout.js'
-import { useHugePages } from '../native/huge-pages.js'
 import { CONFIG_OPTIONS } from '../policies/option-names.js'
 import type { ConfigLimiterOptions, ConfigSettings } from '../policies/options.js'
 import { type Machine, thisMachine } from '../shared-file/machine.js'
@@ -41,6 +40,9 @@ const configOptions = lazily(
   () => require('../policies/options.js') as typeof import('../policies/options.js'),
 )
 const poolOptions = lazily(() => require('../api/pool-options.js') as typeof import('../api/pool-options.js'))
+const hugePagesOf = lazily(
+  () => require('../native/huge-pages.js') as typeof import('../native/huge-pages.js'),
+)
 const openRetries = lazily(
   () => require('../shared-file/open-retries.js') as typeof import('../shared-file/open-retries.js'),
 )
@@ -219,14 +221,14 @@ function limiterOf(plan: Plan, file?: SharedFile): Limiter | AsyncLimiter {
   const aheadMs = file === undefined && plan.clock === monotonicClock ? Date.now() - nowMs : 0
   const arenas = file?.arenas ?? createArenas(alignedTo(aheadMs, rules), maxKeys, onFull, nowMs)
   if (file === undefined) warnIfLarge(rules, arenas[0].buffer.byteLength, maxKeys)
-  if (hugePages) useHugePages(arenas[0].buffer as SharedArrayBuffer)
+  if (hugePages) hugePagesOf().useHugePages(arenas[0].buffer as SharedArrayBuffer)
   const memory = { arenas, names }
   const clock = file?.clock ?? plan.clock
   if (config === undefined) return limiterOn(memory, clock, settings, file)
   const { maxWindows, policy } = config
   const space =
     file === undefined ? inMemory().reserveSpace(rules, maxKeys, maxWindows).buffer : new SharedArrayBuffer(0)
-  if (hugePages) useHugePages(space)
+  if (hugePages) hugePagesOf().useHugePages(space)
   const share = { space, maxKeys, maxWindows, aheadMs, default: policy }
   return inMemory().configuredLimiterOn({ memory, clock, file, settings, onFull }, config, share)
 }
