@@ -5,6 +5,9 @@ import type { NodeLog, NodeOrder, NodeReport, NodeTask } from './messages.js'
 
 const NODE = fileURLToPath(new URL('./node.js', import.meta.url))
 
+/** The demo shows when Redis is away: the processes need not warn. */
+const QUIET = ['MILLRACE_OUTAGE', 'MILLRACE_RECOVERED'].map((code) => `--disable-warning=${code}`)
+
 /** The processes of one run. */
 export class Nodes {
   readonly #children: readonly ChildProcess[]
@@ -16,7 +19,7 @@ export class Nodes {
   /** Starts a process for each task. Resolves when all have reached Redis. */
   static async start(tasks: readonly NodeTask[]): Promise<Nodes> {
     const nodes = new Nodes(
-      tasks.map((task) => fork(NODE, [JSON.stringify(task)], { execArgv: [], serialization: 'advanced' })),
+      tasks.map((task) => fork(NODE, [JSON.stringify(task)], { execArgv: QUIET, serialization: 'advanced' })),
     )
     try {
       await nodes.#all('ready')

@@ -22,7 +22,7 @@ export class NativeSingle {
   readonly #readsClock: boolean
   readonly #words: Int32Array
   readonly #doubles: Float64Array
-  #isUsed = false
+  #isUsed: boolean
 
   /**
    * Returns undefined if there is no addon, or if the arena is in a file. With `call`, it uses
@@ -41,6 +41,8 @@ export class NativeSingle {
 
   constructor(addon: Addon, arena: Arena, reading: Reading, demand: FiguresDemand, call?: Int32Array) {
     this.#words = call ?? nextCall()
+    // What a series has left in the status of a call is the answer for another key: only a call of its own begins unanswered.
+    this.#isUsed = call !== undefined
     this.#doubles = doublesOf(this.#words)
     this.#reading = reading
     this.#readsClock = call === undefined && readsDefaultClock(addon, reading.clock)
@@ -53,8 +55,8 @@ export class NativeSingle {
 
   /**
    * In place of the function of the addon: leaves the first decision to TypeScript, and makes the function before the
-   * next operation. That takes as long as all else of a limiter of one rule. The first key is new, and a limiter that is used once
-   * needs no function.
+   * next operation. That takes as long as all else of a limiter of one rule. The first key is new, and a limiter that is
+   * used once needs no function. A rule of a series has its function at once.
    */
   #prepare(addon: Addon, arena: Arena): void {
     if (!this.#isUsed && this.#words[CALL.OPERATION] === OPERATION.CHECK) {

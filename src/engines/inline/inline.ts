@@ -32,7 +32,7 @@ import { type View, Views } from './views.js'
 
 const require = createRequire(import.meta.url)
 const batches = lazily(() => require('./batch.js') as typeof import('./batch.js'))
-const keyChanges = lazily(() => require('./key-changes.js') as typeof import('./key-changes.js'))
+export const keyChanges = lazily(() => require('./key-changes.js') as typeof import('./key-changes.js'))
 
 const NO_WAY = -1
 /** The limit of one call, if it has one. */
@@ -84,6 +84,7 @@ export class InlineEngine implements Engine<InlineDecision> {
     this.isShadow = !isEnforced(arena)
     this.#changesRefusals = changesRefusals(arena)
     this.countsRefused = countsRefusals(arena)
+    if (this.countsRefused) keyChanges() // see RulesEngine
     this.#words = arena.words
     this.#call = call
     this.#tally = new Tally(call === undefined ? arena : undefined, this.isShadow)
@@ -398,7 +399,7 @@ export class InlineEngine implements Engine<InlineDecision> {
     this.way = this.views.lookUp(lo, hi)
     if (this.arena !== arena) return this.#outdated()
     const isBlocked = this.views.isBlocked(this.way)
-    if (isBlocked) this.#tally.blocked++
+    if (isBlocked && !this.isShadow) this.#tally.blocked++
     return this.#tally.count(cost > 0 || isBlocked ? Outcome.REFUSED : Outcome.UNCOUNTED)
   }
 
@@ -424,7 +425,7 @@ export class InlineEngine implements Engine<InlineDecision> {
       return Outcome.CHARGED
     }
     const { blockMask } = this.#algorithm
-    if ((last.lastAdm & blockMask) === blockMask) this.#tally.blocked++
+    if ((last.lastAdm & blockMask) === blockMask && !this.isShadow) this.#tally.blocked++
     if (this.#changesRefusals) return this.#refuseByOptions(way, lo, hi, cost, limit)
     this.#tally.refuse()
     return Outcome.REFUSED

@@ -16,7 +16,7 @@ import { type ChosenAddon, chooseAddon } from '../../native/addon.js'
 import { callOf, callsFor, NativeSeries } from '../../native/series.js'
 import type { CountedStatistics, Engine } from '../engine.js'
 import { isNearlyWhole } from './decision-estimates.js'
-import type { InlineEngine } from './inline.js'
+import { type InlineEngine, keyChanges } from './inline.js'
 import type { RuleAttempt } from './rule-attempt.js'
 import { hasUnit, type Limits, NO_LIMITS, type RuleEngine, ruleEngineOf } from './rule-engine.js'
 import { decideRulesBatch } from './rules-batch.js'
@@ -59,6 +59,7 @@ export class RulesEngine implements Engine<RulesDecision> {
   constructor(arenas: Arenas, names: readonly string[], clock: Clock) {
     const calls = callsFor(arenas.length)
     this.engines = arenas.map((arena, i) => ruleEngineOf(arena, names[i]!, clock, callOf(calls, i)))
+    keyChanges() // a refusal takes charges back, also when there is no file descriptor left to read the module
     this.changes = new RulesChanges(this.engines)
     this.#names = names
     this.countsInUnits = arenas.some(hasUnit)
