@@ -95,7 +95,7 @@ export class PolicyChoice<L extends OwningLimiter> {
     this.#cache = new PolicyCache(store, cache, {
       planOf: (found) => this.#plans.planOf(found),
       moved: (key, from, to) => {
-        publishPolicy(undefined, key)
+        if (isKnown(from)) publishPolicy(undefined, key) // else it is the first look at a key
         user.moved(key, from, to)
       },
       dropped: (keys) => user.dropped(keys),
