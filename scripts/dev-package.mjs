@@ -1,7 +1,7 @@
 // Makes build/ a package of the name `millrace`, for the tests and benchmarks in it: by default they import the modules
 // of build/lib/, `millrace` as well as `#millrace/...`, so that a process has one copy of each. With the condition
 // `millrace-bundle` (`node --conditions=millrace-bundle`), `millrace` is dist/, as published.
-import { existsSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, renameSync, symlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join, posix } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { ENTRIES } from './entries.mjs'
@@ -34,3 +34,11 @@ for (const [name, source] of Object.entries(ENTRIES)) {
   mkdirSync(dirname(join(BUILD, 'lib', entry)), { recursive: true })
   for (const ending of ['js', 'd.ts']) writeFileSync(join(BUILD, 'lib', `${entry}.${ending}`), text)
 }
+
+// piscina requires the worker of a pool. Node 20 aborts the process if a thread is ended while it requires a graph of ES
+// modules, so the required module has no imports. In dist/ the worker is CommonJS.
+const [worker, imported] = ['worker', 'worker-module'].map((name) =>
+  join(BUILD, `lib/engines/pool/${name}.js`),
+)
+renameSync(worker, imported)
+writeFileSync(worker, "export const serve = async (task) => (await import('./worker-module.js')).serve(task)\n")
