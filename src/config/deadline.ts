@@ -1,9 +1,7 @@
 import { invalid } from '../core/errors.js'
+import { clearTimeout, setImmediate, setTimeout } from '../core/real-timers.js'
 
 // The deadline of a call to a store on another machine.
-
-// Captured at load, so that fake timers of a test don't stop a deadline.
-const { clearTimeout, setImmediate, setTimeout } = globalThis
 
 /** What a running call may know of itself. */
 export interface BoundedCall {

@@ -1,10 +1,12 @@
 // The channels on which events are published, and what publishes where somebody has subscribed: `events.ts`.
+
 import { channel } from 'node:diagnostics_channel'
 import { createRequire } from 'node:module'
 import type { BatchDecision } from './batch-decision.js'
 import type { Decision } from './decision.js'
 import type { EventOptions, EvictionEvent } from './events.js'
 import { lazily } from './lazily.js'
+import { queueMicrotask } from './real-timers.js'
 
 const require = createRequire(import.meta.url)
 const events = lazily(() => require('./events.js') as typeof import('./events.js'))

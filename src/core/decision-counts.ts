@@ -82,7 +82,7 @@ export const isBlocked = (part: Partial<Decision> & { readonly isBlocked?: boole
   return part.isBlocked === true || (part.rules ?? []).some((rule) => rule !== part && isBlocked(rule))
 }
 
-/** What a refusal comes to: one that counts, a request that passes all the same, or one that waits. */
+/** What becomes of a refusal: one that counts, a request that passes all the same, or one that waits. */
 export type Refusal = 'decided' | 'passed' | 'delayed'
 
 /** Counts decisions where they are made known: of a limiter on a server, a group, a route of a middleware. */
@@ -99,7 +99,7 @@ export class DecisionCounts {
 
   /**
    * Counts a decision.
-   * @param as what a refusal comes to in a middleware: nothing if it is not enforced, a wait with `delay`
+   * @param as what becomes of a refusal in a middleware: nothing if it is not enforced, a wait with `delay`
    * @param isBanned whether a refusal is known to be that of a banned key
    */
   count(decision: Decision, as: Refusal = 'decided', isBanned = false): void {

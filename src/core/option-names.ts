@@ -1,5 +1,26 @@
 /** Refuses unknown options, and names the one that was probably meant. */
 
+/** The options beside those of rules: of the engine and its memory. */
+export const ENGINE_OPTIONS: readonly string[] = [
+  'maxKeys',
+  'onFull',
+  'engine',
+  'pool',
+  'clock',
+  'shared',
+  'hugePages',
+]
+
+/** The options that belong to a configuration store. */
+export const CONFIG_OPTIONS: readonly string[] = [
+  'config',
+  'default',
+  'onMiss',
+  'configCache',
+  'maxWindows',
+  'onConfigError',
+]
+
 /** By the name of an option: what other rate limiters call it. */
 const ALIASES: Readonly<Record<string, string>> = {
   algorithm: 'strategy',

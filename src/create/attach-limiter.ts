@@ -5,12 +5,11 @@ import type { Policy } from '../config/policy.js'
 import type { Clock } from '../core/clock.js'
 import { invalid } from '../core/errors.js'
 import { lazily } from '../core/lazily.js'
-import { refuseUnknown } from '../core/option-names.js'
+import { CONFIG_OPTIONS, refuseUnknown } from '../core/option-names.js'
 import { type Attached, attachShared } from '../engines/attach.js'
 import type { SharedLimiter, SharedPolicies } from '../engines/share.js'
 import { inlineLimiterOn, poolLimiterOn } from '../limiters/limiter-on.js'
 import type { PoolLimiter } from '../limiters/pool-limiter.js'
-import { CONFIG_OPTIONS } from '../policies/option-names.js'
 import type { AttachConfigOptions } from '../policies/options.js'
 
 const require = createRequire(import.meta.url)

@@ -17,7 +17,7 @@ import type { PoolOptions } from '../api/pool-options.js'
 import { type Clock, checkClock, monotonicClock, readingOf, SharedManualClock } from '../core/clock.js'
 import { invalid, MillraceError } from '../core/errors.js'
 import { lazily } from '../core/lazily.js'
-import { refuseUnknown } from '../core/option-names.js'
+import { CONFIG_OPTIONS, ENGINE_OPTIONS, refuseUnknown } from '../core/option-names.js'
 import { type Rules, rulesGiven } from '../core/rule.js'
 import { RULE_OPTIONS } from '../core/rule-options.js'
 import { clockWithFileError, defaultClock } from '../engines/attach.js'
@@ -25,7 +25,6 @@ import type { PoolSettings } from '../engines/pool/pool.js'
 import { inlineLimiterOn, poolLimiterOn } from '../limiters/limiter-on.js'
 import { alignedTo, createArenas, type RuleMemory } from '../memory/arenas.js'
 import { ON_FULL } from '../memory/layout.js'
-import { CONFIG_OPTIONS } from '../policies/option-names.js'
 import type { ConfigLimiterOptions, ConfigSettings } from '../policies/options.js'
 import { type Machine, thisMachine } from '../shared-file/machine.js'
 import type { ArenaOptions } from '../shared-file/mismatch.js'
@@ -57,18 +56,7 @@ type AnyOptions<Name extends Engine> =
   | ConfigLimiterOptions<Name>
 
 const DEFAULT_MAX_KEYS = 100_000
-const KNOWN = [
-  ...RULE_OPTIONS,
-  ...CONFIG_OPTIONS,
-  'rules',
-  'maxKeys',
-  'onFull',
-  'engine',
-  'pool',
-  'clock',
-  'shared',
-  'hugePages',
-]
+const KNOWN = [...RULE_OPTIONS, ...CONFIG_OPTIONS, 'rules', ...ENGINE_OPTIONS]
 
 /**
  * Creates a limiter. It decides on the calling thread; with `engine: 'pool'`, on worker threads of its own,

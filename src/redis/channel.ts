@@ -1,5 +1,6 @@
 import { MillraceError } from '../core/errors.js'
 import { lruCache } from '../core/lru-cache.js'
+import { setImmediate, setTimeout } from '../core/real-timers.js'
 import { answerOf, codeOf } from '../remote/answers.js'
 import { Breaker } from '../remote/breaker.js'
 import { Deadlines } from '../remote/deadlines.js'
@@ -13,9 +14,6 @@ import type { ServerDemands } from './clients/server-check.js'
 import { Handshake } from './handshake.js'
 import { OLD_SERVER, type Script, withoutMemory } from './script.js'
 import { Silence } from './silence.js'
-
-// Captured at load, so that fake timers of a test don't stop the calls.
-const { setImmediate, setTimeout } = globalThis
 
 /** Of more nodes of a Cluster, the breaker of the one that was not used for the longest time is forgotten. */
 const MOST_NODES = 1_000

@@ -1,6 +1,4 @@
-// Captured at load, so that fake timers of a test don't stop the queue.
-const { clearTimeout, setImmediate, setTimeout } = globalThis
-
+import { clearTimeout, setImmediate, setTimeout } from '../core/real-timers.js'
 /** A request that waits for its reply. */
 export interface Pending {
   /** Whether it has been settled. */

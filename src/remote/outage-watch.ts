@@ -1,5 +1,6 @@
 import { publishOutage } from '../core/channels.js'
 import { inert } from '../core/inert.js'
+import { queueMicrotask } from '../core/real-timers.js'
 import { messageOf } from './last-error.js'
 
 /** What a limiter does while its server does not answer. */

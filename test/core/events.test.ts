@@ -122,8 +122,8 @@ test('outages are published once each, and no refusal because of them', async ()
   isDown = true
   for (let i = 0; i < 3; i++) await limiter.check('key')
   isDown = false
-  while ((await limiter.check('other')).source !== 'own')
-    await new Promise((resolve) => setTimeout(resolve, 10))
+  await limiter.ready()
+  assert.is((await limiter.check('other')).source, 'own')
   for (const end of stop) end()
   assert.equal(
     all.map(([name, { state, prefix, policy }]) => [name, state, prefix, policy]),

@@ -4,6 +4,7 @@ import { createLimiter, manualClock } from 'millrace'
 import { parseList } from 'structured-headers'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
+import { testCounts } from './conformance-counts.js'
 import { type AnyOptions, type Client, type FrameworkDriver, http1Client, type Served } from './driver.js'
 
 const PROBLEM = 'https://iana.org/assignments/http-problem-types#quota-exceeded'
@@ -408,59 +409,7 @@ export function testFramework(driver: FrameworkDriver): void {
     })()
   })
 
-  test('counts requests by what became of them', async () => {
-    const rules = [
-      { name: 'burst', limit: 4, window: '1s' },
-      { name: 'minute', limit: 5, window: '1m' },
-    ] as const
-    const clock = manualClock(1e9)
-    const options = { rules, clock, key: byHeader, ban: { after: 2, for: '1h' } } as const
-    await serving(options, async (get, { stats }) => {
-      for (let i = 0; i < 5; i++) await get('/') // the burst refuses one
-      clock.advance(2_000)
-      for (let i = 0; i < 3; i++) await get('/') // the minute refuses one, which begins a ban
-      await get('/', { 'x-key': 'other' })
-      await get('/') // banned
-      const { routes, denied, failed, ...total } = await stats()
-      const withoutStore = { open: 0, closed: 0, local: 0 }
-      const decided = { admitted: 6, refused: 4, shadowRefused: 0, blocked: 2, nearLimit: 2 }
-      assert.equal(total, { ...decided, withoutStore, delayed: 0 })
-      assert.equal([denied, failed, Object.keys(routes)], [0, 0, ['default']])
-      const { limiter, rules: byRule, ...ofRoute } = routes.default!
-      assert.equal(ofRoute, total)
-      assert.equal(byRule.burst, { admitted: 6, refused: 3, shadowRefused: 0, blocked: 2, nearLimit: 1 })
-      assert.equal(byRule.minute, { admitted: 6, refused: 1, shadowRefused: 0, blocked: 0, nearLimit: 2 })
-      assert.equal([limiter.allowed, limiter.denied], [6, 4])
-    })()
-  })
-
-  test('counts what shadow would have refused, what was denied, and what waited', async () => {
-    await serving({ ...base(), shadow: true }, async (get, { stats }) => {
-      for (let i = 0; i < 3; i++) await get('/')
-      const { admitted, refused, shadowRefused } = await stats()
-      assert.equal([admitted, refused, shadowRefused], [3, 0, 1])
-    })()
-    await serving({ ...base(), delay: { after: 1, ms: 1, max: 5 } }, async (get, { stats }) => {
-      for (let i = 0; i < 4; i++) await get('/')
-      const { admitted, refused, shadowRefused, delayed } = await stats()
-      assert.equal([admitted, refused, shadowRefused, delayed], [4, 0, 0, 3])
-    })()
-  })
-
-  test('counts each route by itself', async () => {
-    const routes = { 'GET /status/:n': { limit: 1, window: '1m' }, '/decision': false } as const
-    await serving({ ...base(), routes }, async (get, { stats }) => {
-      for (let i = 0; i < 2; i++) await get('/status/204')
-      for (const path of ['/', '/', '/', '/decision']) await get(path)
-      const { routes, admitted, refused } = await stats()
-      const numbers = Object.entries(routes).map(([name, own]) => [name, own.admitted, own.refused])
-      assert.equal(numbers.toSorted(), [
-        ['GET /status/:n', 1, 1],
-        ['default', 2, 1],
-      ])
-      assert.equal([admitted, refused], [3, 2])
-    })()
-  })
+  testCounts(test, base, serving)
 
   test('forgets a key on reset', async () =>
     serving({ ...base(), limit: 1 }, async (get, { reset }) => {
@@ -516,7 +465,7 @@ export function testFramework(driver: FrameworkDriver): void {
   test.run()
 }
 
-type Get = (path: string, headers?: Record<string, string>, method?: string) => Promise<Reply>
+export type Get = (path: string, headers?: Record<string, string>, method?: string) => Promise<Reply>
 /** A response whose JSON has any fields. */
 // biome-ignore lint/suspicious/noExplicitAny: what a test reads of a body
 type Reply = Omit<Response, 'json'> & { json(): Promise<any> }

@@ -16,7 +16,7 @@ const AT_ONCE: Readonly<Record<string, readonly string[]>> = {
   'engines/pool': [],
   'engines/waits': [],
   groups: ['group.ts'],
-  policies: ['option-names.ts'],
+  policies: [],
   'range-sum': ['linear.ts', 'range-sum.ts', 'select.ts'],
   'shared-file': ['agreement.ts', 'machine.ts'],
 }

@@ -3,6 +3,7 @@ import { DecisionCounts } from '../../core/decision-counts.js'
 import { MillraceError } from '../../core/errors.js'
 import { LONGEST_TIMER_MS } from '../../core/long-timer.js'
 import type { Signal } from '../../core/on-abort.js'
+import { clearTimeout, queueMicrotask, setImmediate, setTimeout } from '../../core/real-timers.js'
 import { unitsOf } from '../../core/units.js'
 import { Op } from '../../memory/request-ring.js'
 import type { SharedLimiter } from '../share.js'
@@ -39,9 +40,6 @@ const POLLS_AFTER_REPLY = 5
 const PUBLISH_AFTER = 16
 /** After this many servers in a row died without a reply, all requests of their ring are rejected. */
 const MAX_FAILURES = 10
-
-// Captured at load, so that fake timers of a test don't stop the pool.
-const { queueMicrotask, setImmediate } = globalThis
 
 let rings = 0
 

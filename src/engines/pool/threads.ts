@@ -2,6 +2,7 @@ import { createRequire } from 'node:module'
 import { fileURLToPath } from 'node:url'
 import type { Worker } from 'node:worker_threads'
 import { ownFile } from '../../core/own-file.js'
+import { setImmediate } from '../../core/real-timers.js'
 import { noThreadsError } from './pool-errors.js'
 import type { RingTask } from './worker.js'
 

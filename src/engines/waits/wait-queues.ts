@@ -2,6 +2,7 @@ import { type Clock, SharedManualClock } from '../../core/clock.js'
 import type { Decision } from '../../core/decision.js'
 import type { MillraceError } from '../../core/errors.js'
 import type { Signal } from '../../core/on-abort.js'
+import { setImmediate } from '../../core/real-timers.js'
 import type { WordWatch } from '../../core/word-watch.js'
 import { WaitQueue, type WaitRequest } from './wait-queue.js'
 
@@ -10,9 +11,6 @@ import { WaitQueue, type WaitRequest } from './wait-queue.js'
  * loop. One wake costs about a refused decision with its `retryAfterMs`, so 64 take less than a millisecond.
  */
 const QUEUES_PER_TURN = 64
-
-// Captured at load, so that fake timers of a test don't stop the sweep.
-const { setImmediate } = globalThis
 
 /** The arguments of a `wait()` call for one key. */
 export interface KeyWaitRequest extends WaitRequest {

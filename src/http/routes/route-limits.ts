@@ -3,7 +3,7 @@ import type { Limiter } from '../../api/limiter.js'
 import type { LimiterOptions } from '../../api/options.js'
 import { hearsRefusals } from '../../core/channels.js'
 import { invalid } from '../../core/errors.js'
-import { refuseUnknown } from '../../core/option-names.js'
+import { ENGINE_OPTIONS, refuseUnknown } from '../../core/option-names.js'
 import { MAX_LIMIT } from '../../core/rule-algorithms.js'
 import { RULE_OPTIONS } from '../../core/rule-options.js'
 import { createLimiter } from '../../create/create.js'
@@ -17,16 +17,6 @@ import type { PathReadings, Paths } from '../readings.js'
 import { RouteCounts } from '../stats.js'
 import { Routes, SEVERAL } from './routes.js'
 
-/** The options beside those of HTTP and of rules: of the engine and its memory. */
-const ENGINE_OPTIONS: readonly string[] = [
-  'maxKeys',
-  'onFull',
-  'engine',
-  'pool',
-  'clock',
-  'shared',
-  'hugePages',
-]
 const RULES_OF_A_ROUTE: readonly string[] = [...RULE_OPTIONS, 'rules', 'limiter']
 /** Without the options of the middleware itself. */
 const RULES_OF_ALL = RULES_OF_A_ROUTE.filter((name) => name === 'limiter' || !HTTP_OPTIONS.includes(name))

@@ -1,9 +1,7 @@
+import { setImmediate } from '../../core/real-timers.js'
 import type { RemoteDecision } from '../../remote/remote-decision.js'
 import type { RemoteRule } from '../../remote/remote-rule.js'
 import type { Asked, Asking } from '../../remote/remote-store.js'
-
-// Captured at load, so that fake timers of a test don't stop the batches.
-const { setImmediate } = globalThis
 
 /** Requests that one call of the script can decide. */
 export interface Together {
