@@ -41,4 +41,7 @@ const [worker, imported] = ['worker', 'worker-module'].map((name) =>
   join(BUILD, `lib/engines/pool/${name}.js`),
 )
 renameSync(worker, imported)
-writeFileSync(worker, "export const serve = async (task) => (await import('./worker-module.js')).serve(task)\n")
+writeFileSync(
+  worker,
+  "export const serve = async (task) => (await import('./worker-module.js')).serve(task)\n",
+)
