@@ -39,6 +39,8 @@ export interface Algorithm extends Cells {
   readonly hasWholeMs: boolean
   /** The bits of an admission word that say together that the key is blocked, until UNTIL. */
   readonly blockMask: number
+  /** The bits of an admission word that are never less than the units that count; 0: the word does not say. */
+  readonly totalMask: number
   /** The cell's tick at the last decision. An admission was charged there. */
   readonly chargedTick: number
   /** A word that the last charge found, and that only the algorithm understands. @see Algorithm.receipt */

@@ -59,6 +59,15 @@ export interface TableOptions {
    * @default false
    */
   hugePages?: boolean
+  /**
+   * From which share of a limit on a key is near it, for `nearLimit` in `stats()`: above 0, at most 1.
+   * @default 0.8
+   * @example
+   * ```ts
+   * createLimiter({ limit: 100, window: '1m', nearLimit: 0.9 }) // counts admissions that leave 10 or fewer
+   * ```
+   */
+  nearLimit?: number
 }
 
 /** The options of {@link createLimiter} and {@link openLimiter} for one rule. */

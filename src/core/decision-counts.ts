@@ -2,6 +2,7 @@ import type { Decision, RuleDecision } from './decision.js'
 import { isUndecided } from './decision-source.js'
 import type { MembersDecision } from './group-decision.js'
 import { InlineDecision } from './inline-decision.js'
+import { NEAR_LIMIT } from './near-limit.js'
 import { UnitDecision } from './unit-decision.js'
 import { verdictOf } from './verdict.js'
 
@@ -19,7 +20,7 @@ export interface Counts {
 
 /** Decisions of which the figures are known. */
 export interface FigureCounts extends Counts {
-  /** Of `admitted`: those that left a key with 80 % of a limit used, or more. */
+  /** Of `admitted`: those that left a key with 80 % of a limit used, or more (the option `nearLimit`). Not known of keys of `checkMany`. */
   readonly nearLimit: number
 }
 
@@ -41,9 +42,6 @@ export interface RuleCounts<C extends Counts = FigureCounts> {
    */
   readonly rules: Readonly<Record<string, C>>
 }
-
-/** Above this share of its limit, a key is near it. */
-export const NEAR_LIMIT = 0.8
 
 /** The counts of a rule in this thread. */
 class Tallies {
@@ -152,14 +150,20 @@ export class DecisionCounts {
     this.#all.add(passes, hasShadowed, hasBlocked, hasNear)
   }
 
-  /** Counts what came of the keys of a batch, whose figures are not known. @param rule the name of the only rule */
-  countBatch(allowed: Uint8Array, rule: string | undefined): void {
+  /**
+   * Counts what came of the keys of a batch, whose figures are not known. Of several rules, it is not known either which
+   * one has refused.
+   */
+  countBatch(allowed: Uint8Array, rules: readonly string[]): void {
     let admitted = 0
     for (let i = 0; i < allowed.length; i++) admitted += allowed[i]!
     const refused = allowed.length - admitted
-    for (const tallies of rule === undefined ? [this.#all] : [this.#all, this.#ofRule(rule)]) {
+    this.#all.admitted += admitted
+    this.#all.refused += refused
+    for (const [i, rule] of rules.entries()) {
+      const tallies = this.#ofRule(rule, i)
       tallies.admitted += admitted
-      tallies.refused += refused
+      if (rules.length === 1) tallies.refused += refused
     }
   }
 

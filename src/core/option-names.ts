@@ -9,6 +9,7 @@ export const ENGINE_OPTIONS: readonly string[] = [
   'clock',
   'shared',
   'hugePages',
+  'nearLimit',
 ]
 
 /** The options that belong to a configuration store. */

@@ -17,6 +17,7 @@ import type { PoolOptions } from '../api/pool-options.js'
 import { type Clock, checkClock, monotonicClock, readingOf, SharedManualClock } from '../core/clock.js'
 import { invalid, MillraceError } from '../core/errors.js'
 import { lazily } from '../core/lazily.js'
+import { checkNearLimit } from '../core/near-limit.js'
 import { CONFIG_OPTIONS, ENGINE_OPTIONS, refuseUnknown } from '../core/option-names.js'
 import { type Rules, rulesGiven } from '../core/rule.js'
 import { RULE_OPTIONS } from '../core/rule-options.js'
@@ -145,6 +146,7 @@ interface Plan extends ArenaOptions {
   /** The path of the shared file. */
   readonly path: string | undefined
   readonly hugePages: boolean
+  readonly nearLimit: number | undefined
   /** Only with `engine: 'pool'`. */
   readonly settings: PoolSettings | undefined
   /** Only with a configuration store. */
@@ -169,6 +171,7 @@ function planOf(options: Options): Plan {
     clock: ownClock,
     shared,
     hugePages = false,
+    nearLimit: ownNearLimit,
   } = options
   if (!Number.isInteger(maxKeys) || maxKeys < 1) throw invalid('maxKeys', maxKeys, 'an integer of 1 or more')
   if (!ON_FULL.includes(onFull)) throw invalid('onFull', onFull, "'evict', 'deny' or 'allow'")
@@ -182,13 +185,14 @@ function planOf(options: Options): Plan {
     store === undefined ? undefined : configOptions().checkConfig(options as ConfigLimiterOptions, maxKeys)
   const rules = config?.rules ?? plainRules!
   const settings = engine === 'pool' ? poolOptions().checkPool(pool) : undefined
+  const nearLimit = checkNearLimit(ownNearLimit)
   const path = shared === undefined ? undefined : checkShared(shared)
   if (typeof hugePages !== 'boolean') throw invalid('hugePages', hugePages, 'true or false')
   if (hugePages && path !== undefined)
     throw invalid('hugePages', true, 'no value with shared, whose pages are those of the file')
   if (path !== undefined && ownClock !== undefined) throw clockWithFileError(ownClock)
   if (path === undefined && settings !== undefined && isOwn(clock)) throw clockForPoolError(clock)
-  return { rules, maxKeys, onFull, clock, path, settings, config, hugePages }
+  return { rules, maxKeys, onFull, clock, path, settings, config, hugePages, nearLimit }
 }
 
 /** The rules: the option `rules`, or the one rule whose options stand beside the others. */
@@ -202,7 +206,7 @@ function rulesOf(options: LimiterOptions | RulesLimiterOptions | PoolLimiterOpti
 
 /** Creates the limiter on the file, or without a file on new memory. */
 function limiterOf(plan: Plan, file?: SharedFile): Limiter | AsyncLimiter {
-  const { rules, maxKeys, onFull, settings, config, hugePages } = plan
+  const { rules, maxKeys, onFull, settings, config, hugePages, nearLimit } = plan
   const names = rules.map(({ name }) => name) as [string, ...string[]]
   const nowMs = file === undefined ? readingOf(plan.clock) : 0
   // A clock of your own is the time by which windows are aligned.
@@ -210,7 +214,7 @@ function limiterOf(plan: Plan, file?: SharedFile): Limiter | AsyncLimiter {
   const arenas = file?.arenas ?? createArenas(alignedTo(aheadMs, rules), maxKeys, onFull, nowMs)
   if (file === undefined) warnIfLarge(rules, arenas[0].buffer.byteLength, maxKeys)
   if (hugePages) hugePagesOf().useHugePages(arenas[0].buffer as SharedArrayBuffer)
-  const memory = { arenas, names }
+  const memory = { arenas, names, nearLimit }
   const clock = file?.clock ?? plan.clock
   if (config === undefined) return limiterOn(memory, clock, settings, file)
   const { maxWindows, policy } = config

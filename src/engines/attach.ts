@@ -36,7 +36,8 @@ export function attachShared(shared: SharedLimiter, clock?: Clock): Attached {
   if (typeof shared !== 'object' || shared === null)
     throw shareError('shared', shared, 'the value of limiter.share()')
   const { buffer, file, rule, rules, clock: sent, clockSample, from = 0 } = shared
-  if (file !== undefined) return attachFile(file, rule, rules, clock)
+  const nearLimit = checkShare(shared.nearLimit)
+  if (file !== undefined) return attachFile(file, rule, rules, nearLimit, clock)
   checkBuffer(buffer)
   const names = checkNames(rule, rules)
   if (!Number.isSafeInteger(from) || from < 0)
@@ -54,10 +55,16 @@ export function attachShared(shared: SharedLimiter, clock?: Clock): Attached {
   if (own === monotonicClock && sent === 'monotonic') {
     checkAgreement('shared.clock', arenas, thisMachine, 0, checkSample(clockSample))
   }
-  return { memory: { arenas, names }, clock: own }
+  return { memory: { arenas, names, nearLimit }, clock: own }
 }
 
-function attachFile(file: FilePlace, rule: unknown, rules: unknown, clock: Clock | undefined): Attached {
+function attachFile(
+  file: FilePlace,
+  rule: unknown,
+  rules: unknown,
+  nearLimit: number | undefined,
+  clock: Clock | undefined,
+): Attached {
   const { path, device, inode } = (file ?? {}) as Partial<FilePlace>
   if (typeof path !== 'string' || typeof device !== 'bigint' || typeof inode !== 'bigint') {
     throw shareError('shared.file', file, 'the file of limiter.share()')
@@ -67,7 +74,13 @@ function attachFile(file: FilePlace, rule: unknown, rules: unknown, clock: Clock
   defaultClock()
   const attempts = sharedFiles().reopenSharedFile({ path, device, inode }, names, thisMachine)
   const opened = openRetries().openNow(path, attempts)
-  return { memory: { arenas: opened.arenas, names }, clock: opened.clock, file: opened }
+  return { memory: { arenas: opened.arenas, names, nearLimit }, clock: opened.clock, file: opened }
+}
+
+function checkShare(nearLimit: unknown): number | undefined {
+  if (nearLimit === undefined || (typeof nearLimit === 'number' && nearLimit > 0 && nearLimit <= 1))
+    return nearLimit
+  throw shareError('shared.nearLimit', nearLimit, 'the value of limiter.share()')
 }
 
 /** The names of the rules, the first of which is also in `rule`. */

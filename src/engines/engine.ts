@@ -1,7 +1,7 @@
 import type { BatchDecision, Costs } from '../core/batch-decision.js'
 import type { ConfigStatistics } from '../core/config-statistics.js'
 import type { Decision } from '../core/decision.js'
-import type { Counts, RuleCounts } from '../core/decision-counts.js'
+import type { Counts, FigureCounts, RuleCounts } from '../core/decision-counts.js'
 import type { Statistics } from '../memory/statistics.js'
 
 /** The counters of a limiter, as `limiter.stats()` returns them. */
@@ -12,7 +12,7 @@ export interface EngineStatistics extends Statistics {
    */
   native: 'addon' | 'none'
   /** What this limiter has decided in this thread, also by rule: add these up over threads and processes. */
-  own: Counts & RuleCounts<Counts>
+  own: FigureCounts & RuleCounts
   /**
    * What all threads and processes on the same memory have decided: each of them has the same numbers. They are those of
    * `allowed`, `denied` and `shadowDenied`. Undefined on Redis and Memcached, which count no decisions.

@@ -20,6 +20,8 @@ export interface SharedLimiter {
   readonly rule: string
   /** The names of all rules, in order, if there are several. */
   readonly rules?: readonly string[]
+  /** The option of the limiter, if it was given. */
+  readonly nearLimit?: number
   /** The memory of a manual clock. `'own'`: a clock that the other thread must pass to `attachLimiter`. */
   readonly clock: 'monotonic' | 'own' | SharedArrayBuffer
   /** What the other thread compares its clock with, if that is `'monotonic'`. */
@@ -52,9 +54,14 @@ export interface FilePlace {
   readonly inode: bigint
 }
 
-export function shareOf({ arenas, names }: RuleMemory, clock: Clock, file?: FilePlace): SharedLimiter {
+export function shareOf(
+  { arenas, names, nearLimit }: RuleMemory,
+  clock: Clock,
+  file?: FilePlace,
+): SharedLimiter {
   const [rule] = names
-  const own = names.length === 1 ? { rule } : { rule, rules: [...names] }
+  const options = nearLimit === undefined ? {} : { nearLimit }
+  const own = names.length === 1 ? { rule, ...options } : { rule, rules: [...names], ...options }
   if (file !== undefined) return { buffer: new SharedArrayBuffer(0), file, ...own, clock: 'monotonic' }
   const buffer = arenas[0].buffer as SharedArrayBuffer
   const from = arenas[0].words.byteOffset / 4

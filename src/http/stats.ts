@@ -46,8 +46,12 @@ export interface RateLimitHandles {
 
 /** Counts the requests of a route, each when its answer is known. */
 export class RouteCounts {
-  readonly decisions = new DecisionCounts()
+  readonly decisions: DecisionCounts
   delayed = 0
+
+  constructor(nearLimit?: number) {
+    this.decisions = new DecisionCounts(nearLimit)
+  }
 
   present(): RequestCounts & RuleCounts {
     const { withoutStore } = this.decisions

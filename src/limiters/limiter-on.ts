@@ -21,17 +21,14 @@ export type AnyInlineLimiter = InlineLimiter<OwnDecision>
 /** Creates the limiter of this memory on the calling thread. If that fails, the file is released. */
 export function inlineLimiterOn(memory: RuleMemory, clock: Clock, file?: LimiterFile): AnyInlineLimiter {
   return orRelease(file, () => {
-    const {
-      arenas: [arena, ...others],
-      names: [name],
-    } = memory
+    const [arena, ...others] = memory.arenas
     if (others.length > 0)
       return new (rulesLimiter().RulesLimiter)(memory, clock, file) as unknown as AnyInlineLimiter
     const unit = unitIn(arena.words)
     const limiter =
       unit === undefined
-        ? new OneRuleLimiter(arena, name, clock, file)
-        : new (unitLimiter().UnitLimiter)(arena, name, unit, clock, file)
+        ? new OneRuleLimiter(memory, clock, file)
+        : new (unitLimiter().UnitLimiter)(memory, unit, clock, file)
     return limiter as unknown as AnyInlineLimiter
   })
 }

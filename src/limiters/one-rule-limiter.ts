@@ -3,11 +3,12 @@ import { closedError, invalidCostError } from '../api/checks.js'
 import type { Clock } from '../core/clock.js'
 import type { Decision } from '../core/decision.js'
 import type { InlineDecision } from '../core/inline-decision.js'
+import { NEAR_LIMIT } from '../core/near-limit.js'
 import { InlineEngine } from '../engines/inline/inline.js'
+import type { RuleMemory } from '../memory/arenas.js'
 import type { Hasher } from '../memory/hash.js'
 import type { KeyReader } from '../memory/key-reader.js'
 import { checkKeyString, type Key, MAX_KEY_LENGTH } from '../memory/keys.js'
-import type { Arena } from '../memory/records.js'
 import { InlineLimiter } from './inline-limiter.js'
 import type { LimiterFile } from './memory-backend.js'
 
@@ -18,9 +19,10 @@ export class OneRuleLimiter extends InlineLimiter<InlineDecision> {
   #engine: InlineEngine | undefined
 
   /** @internal */
-  constructor(arena: Arena, ruleName: string, clock: Clock, file?: LimiterFile) {
-    const engine = new InlineEngine(arena, ruleName, clock)
-    super({ arenas: [arena], names: [ruleName] }, [engine], engine, clock, file)
+  constructor(memory: RuleMemory, clock: Clock, file?: LimiterFile) {
+    const { arenas, names, nearLimit = NEAR_LIMIT } = memory
+    const engine = new InlineEngine(arenas[0], names[0], clock, nearLimit)
+    super(memory, [engine], engine, clock, file)
     this.#keys = this.backend.keys
     this.#hasher = this.#keys.hasher
     this.#engine = engine

@@ -2,6 +2,7 @@ import type { CheckOptions } from '../api/call-options.js'
 import { closedError, invalidCostError } from '../api/checks.js'
 import type { Clock } from '../core/clock.js'
 import type { Decision } from '../core/decision.js'
+import { NEAR_LIMIT } from '../core/near-limit.js'
 import type { RulesDecision } from '../core/rules-decision.js'
 import { RulesEngine } from '../engines/inline/rules-engine.js'
 import type { RuleMemory } from '../memory/arenas.js'
@@ -19,7 +20,8 @@ export class RulesLimiter extends InlineLimiter<RulesDecision> {
 
   /** @internal */
   constructor(memory: RuleMemory, clock: Clock, file?: LimiterFile) {
-    const engine = new RulesEngine(memory.arenas, memory.names, clock)
+    const { arenas, names, nearLimit = NEAR_LIMIT } = memory
+    const engine = new RulesEngine(arenas, names, clock, nearLimit)
     super(memory, engine.engines, engine, clock, file)
     this.#keys = this.backend.keys
     this.#hasher = this.#keys.hasher

@@ -2,12 +2,13 @@ import type { CheckOptions } from '../api/call-options.js'
 import { closedError, invalidCostError } from '../api/checks.js'
 import type { Clock } from '../core/clock.js'
 import type { Decision } from '../core/decision.js'
+import { NEAR_LIMIT } from '../core/near-limit.js'
 import type { UnitDecision } from '../core/unit-decision.js'
 import { InlineEngine } from '../engines/inline/inline.js'
 import { UnitEngine } from '../engines/inline/unit-engine.js'
+import type { RuleMemory } from '../memory/arenas.js'
 import type { KeyReader } from '../memory/key-reader.js'
 import type { Key } from '../memory/keys.js'
-import type { Arena } from '../memory/records.js'
 import { InlineLimiter } from './inline-limiter.js'
 import type { LimiterFile } from './memory-backend.js'
 
@@ -17,9 +18,10 @@ export class UnitLimiter extends InlineLimiter<UnitDecision> {
   #engine: UnitEngine | undefined
 
   /** @internal */
-  constructor(arena: Arena, ruleName: string, unit: number, clock: Clock, file?: LimiterFile) {
-    const engine = new UnitEngine(new InlineEngine(arena, ruleName, clock), unit)
-    super({ arenas: [arena], names: [ruleName] }, [engine], engine, clock, file)
+  constructor(memory: RuleMemory, unit: number, clock: Clock, file?: LimiterFile) {
+    const { arenas, names, nearLimit = NEAR_LIMIT } = memory
+    const engine = new UnitEngine(new InlineEngine(arenas[0], names[0], clock, nearLimit), unit)
+    super(memory, [engine], engine, clock, file)
     this.#keys = this.backend.keys
     this.#engine = engine
   }

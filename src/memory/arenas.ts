@@ -34,6 +34,8 @@ export type Arenas = readonly [Arena, ...Arena[]]
 export interface RuleMemory {
   readonly arenas: Arenas
   readonly names: readonly [string, ...string[]]
+  /** The option `nearLimit` of the limiter, if it was given. */
+  readonly nearLimit?: number | undefined
 }
 
 const PAGE_WORDS = 1_024

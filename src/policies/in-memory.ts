@@ -98,7 +98,7 @@ class SpacePlace {
         'memory that no other thread has taken',
       )
     const arenas = placeArenas(this.#space.buffer, from, plan, own, memory.arenas[0])
-    return on({ arenas, names: namesOf(rules) }, clock)
+    return on({ arenas, names: namesOf(rules), nearLimit: memory.nearLimit }, clock)
   }
 }
 
@@ -124,7 +124,11 @@ class FilePlace {
     const path = `${this.#file.place.path}.${tag.toString(16).padStart(8, '0')}`
     const options = { rules, maxKeys: this.#maxKeys, onFull, seeds: seedsOf(memory.arenas[0]) }
     const opened = openNow(path, openSharedFile(path, options, thisMachine))
-    return on({ arenas: opened.arenas, names: namesOf(rules) }, opened.clock, opened)
+    return on(
+      { arenas: opened.arenas, names: namesOf(rules), nearLimit: memory.nearLimit },
+      opened.clock,
+      opened,
+    )
   }
 }
 

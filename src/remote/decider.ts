@@ -16,11 +16,12 @@ export interface DeciderPlan {
   readonly rules: readonly RemoteRule[]
   readonly onOutage: OnOutage
   readonly rememberRefusals: boolean
+  readonly nearLimit: number | undefined
 }
 
 /** Decides by the store, by remembered refusals, and during an outage of the store as the option `onOutage` says. */
 export class Decider {
-  readonly statistics = new RedisStatistics()
+  readonly statistics: RedisStatistics
   readonly #owner: object
   readonly #plan: DeciderPlan
   readonly #store: RemoteStore
@@ -30,6 +31,7 @@ export class Decider {
   constructor(owner: object, plan: DeciderPlan, store: RemoteStore, local: LocalShare | undefined) {
     this.#owner = owner
     this.#plan = plan
+    this.statistics = new RedisStatistics(plan.nearLimit)
     this.#store = store
     this.#local = local
     const isPlain = !plan.rules.some(({ rule }) => changesRefusals(rule))

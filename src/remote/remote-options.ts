@@ -1,6 +1,7 @@
 import { checkObject, checkOptions } from '../api/checks.js'
 import { type Duration, parseDuration } from '../core/duration.js'
 import { invalid } from '../core/errors.js'
+import { checkNearLimit } from '../core/near-limit.js'
 import { RULE_OPTIONS } from '../core/rule-options.js'
 import { checkPrefix } from './key-names.js'
 import { type OnOutage, type OutageChange, OutageWatch } from './outage-watch.js'
@@ -55,6 +56,15 @@ export interface RemoteOptions {
    * @default false
    */
   rememberRefusals?: boolean
+  /**
+   * From which share of a limit on a key is near it, for `nearLimit` in `stats()`: above 0, at most 1.
+   * @default 0.8
+   * @example
+   * ```ts
+   * createRedisLimiter({ client, prefix: 'api', limit: 100, window: '1m', nearLimit: 0.9 }) // counts admissions that leave 10 or fewer
+   * ```
+   */
+  nearLimit?: number
   /** @internal A test's clock, in milliseconds from 1 on. */
   testTime?: () => number
   /** @internal The limiters of a configuration store have one together. */
@@ -69,6 +79,7 @@ const NAMES: readonly string[] = [
   'nodes',
   'maxKeys',
   'rememberRefusals',
+  'nearLimit',
   'rules',
 ]
 
@@ -81,6 +92,7 @@ export interface RemoteSettings {
   readonly nodes: number
   readonly maxKeys: number
   readonly rememberRefusals: boolean
+  readonly nearLimit: number | undefined
   readonly testTime: (() => number) | undefined
   readonly outages: OutageWatch
 }
@@ -118,7 +130,7 @@ export function checkRemoteOptions(
   if (typeof rememberRefusals !== 'boolean')
     throw invalid('rememberRefusals', rememberRefusals, 'true or false')
   const settings = { prefix, rules, deadlineMs, onOutage, nodes: nodes ?? 1, maxKeys, rememberRefusals }
-  return { ...settings, testTime, outages }
+  return { ...settings, nearLimit: checkNearLimit(options.nearLimit), testTime, outages }
 }
 
 function checkListener(listener: unknown): void {

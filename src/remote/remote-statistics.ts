@@ -60,10 +60,14 @@ export interface RedisStats extends LimiterStats {
 
 /** Counts the decisions of this process. */
 export class RedisStatistics {
-  readonly decisions = new DecisionCounts()
+  readonly decisions: DecisionCounts
   readonly latency = new LatencyCounts()
   #outages = 0
   #lastFailure: string | undefined
+
+  constructor(nearLimit: number | undefined) {
+    this.decisions = new DecisionCounts(nearLimit)
+  }
 
   noteOutage({ cause }: Outage): void {
     this.#outages++

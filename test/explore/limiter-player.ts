@@ -120,8 +120,7 @@ export class LimiterPlayer {
 
   #ofOne(rule: number): Limiter {
     return new this.#built.OneRuleLimiter(
-      this.#arenas[rule]!,
-      nameOf(rule),
+      { arenas: [this.#arenas[rule]!], names: [nameOf(rule)] },
       this.#clock,
     ) as unknown as Limiter
   }

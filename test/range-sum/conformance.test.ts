@@ -40,7 +40,11 @@ function limiters({ windowMs, buckets, limit }: Shape, edge: Edge, startMs: numb
   const clock = manualClock(startMs)
   const rule = checkRule({ limit, window: windowMs, granularity: windowMs / buckets, edge })
   const all = SUMS.map(
-    (sums) => new OneRuleLimiter(createArena(rule, 10, 'evict', clock.now(), sums), rule.name, clock),
+    (sums) =>
+      new OneRuleLimiter(
+        { arenas: [createArena(rule, 10, 'evict', clock.now(), sums)], names: [rule.name] },
+        clock,
+      ),
   )
   return { clock, all }
 }

@@ -25,13 +25,13 @@ function setUp(sums: (typeof STRUCTURES)[number], buckets: number, limit: number
   const rule = checkRule({ limit, window: buckets * SECOND_MS, granularity: SECOND_MS, edge })
   const arena = createArena(rule, 10, 'evict', 0, sums)
   const { words, shape } = arena
-  const limiter = new OneRuleLimiter(arena, rule.name, clock)
+  const limiter = new OneRuleLimiter({ arenas: [arena], names: [rule.name] }, clock)
   const window = new SlidingWindow(words, shape, edge, 0)
   const hasher = new Hasher(words[HEADER.SEED_0]!, words[HEADER.SEED_1]!)
   hasher.hash('key')
   const { lo, hi } = hasher
   const way = () => new Table(words, shape).findLive(lo, hi)
-  const other = new OneRuleLimiter(arena, rule.name, clock) // as on another thread
+  const other = new OneRuleLimiter({ arenas: [arena], names: [rule.name] }, clock) // as on another thread
   return { clock, limiter, other, window, words, shape, lo, hi, way }
 }
 

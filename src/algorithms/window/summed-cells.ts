@@ -34,6 +34,7 @@ export abstract class SummedCells extends KeyedCells implements Algorithm {
   }
   abstract readonly hasWholeMs: boolean
   readonly blockMask = BLOCKED
+  readonly totalMask = COUNT
   /** The stamp of the last charge. @see Algorithm.chargedStamp */
   abstract readonly stamp: number
 

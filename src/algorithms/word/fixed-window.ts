@@ -29,6 +29,7 @@ export class FixedWindow extends WordCells {
   readonly estimates = new WordEstimates(this)
   readonly adjustments = new WordAdjustments(this)
   override readonly hasWholeMs: boolean
+  override readonly totalMask = METER
   readonly renewsEpoch = false
   readonly refundTicks: number
   readonly chargeTicks: number

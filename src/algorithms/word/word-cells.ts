@@ -70,6 +70,7 @@ export abstract class WordCells extends KeyedCells implements Algorithm {
   }
   readonly hasWholeMs: boolean = false
   readonly blockMask = SHUT
+  readonly totalMask: number = 0
   readonly time: CellTime
   readonly ticks: Ticks
 

@@ -4,12 +4,14 @@ import type { EngineEra, Outcome } from '../../core/inline-decision.js'
 import type { Reading } from '../../core/reading.js'
 import type { NativeBatches } from '../../native/batches.js'
 import type { DecisionEstimates } from './decision-estimates.js'
+import type { NearLimit } from './near-limit.js'
 
 /** What the parts of an inline engine know of it. `inline.ts` is the engine. */
 export interface DecidingEngine {
   readonly ruleName: string
   readonly isShadow: boolean
   readonly demand: FiguresDemand
+  readonly near: NearLimit
   readonly estimates: DecisionEstimates
   readonly reading: Reading
   readonly native: NativeBatches | undefined

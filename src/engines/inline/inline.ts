@@ -26,6 +26,7 @@ import { decidedUncounted } from '../uncounted.js'
 import { DecisionEstimates, keepDetails, needsDetails } from './decision-estimates.js'
 import { Era } from './era.js'
 import type { KeyChanges } from './key-changes.js'
+import { NearLimit } from './near-limit.js'
 import { RuleAttempt } from './rule-attempt.js'
 import { Tally } from './tally.js'
 import { type View, Views } from './views.js'
@@ -35,6 +36,7 @@ const batches = lazily(() => require('./batch.js') as typeof import('./batch.js'
 export const keyChanges = lazily(() => require('./key-changes.js') as typeof import('./key-changes.js'))
 
 const NO_WAY = -1
+const NOT_COUNTED = new NearLimit(Infinity)
 /** The limit of one call, if it has one. */
 type Limit = number | undefined
 
@@ -73,13 +75,20 @@ export class InlineEngine implements Engine<InlineDecision> {
   readonly demand = new FiguresDemand()
   era!: Era
   readonly attempt: RuleAttempt
+  /** Of one of several rules: for `RulesEngine`. */
+  readonly near: NearLimit
+  /** By which this engine counts. */
+  readonly #near: NearLimit
   readonly #tally: Tally
   /** @see changesRefusals */
   readonly #changesRefusals: boolean
   countsRefused: boolean
 
-  /** With `call`, memory for calls of the addon, `RulesEngine` reads the clock and counts the decisions. */
-  constructor(arena: Arena, ruleName: string, clock: Clock, call?: Int32Array) {
+  /**
+   * With `call`, memory for calls of the addon, `RulesEngine` reads the clock and counts the decisions.
+   * @param nearLimit above this share of its limit, a key is near it; `Infinity`: that is not counted
+   */
+  constructor(arena: Arena, ruleName: string, clock: Clock, nearLimit = Infinity, call?: Int32Array) {
     this.ruleName = ruleName
     this.isShadow = !isEnforced(arena)
     this.#changesRefusals = changesRefusals(arena)
@@ -88,6 +97,8 @@ export class InlineEngine implements Engine<InlineDecision> {
     this.#words = arena.words
     this.#call = call
     this.#tally = new Tally(call === undefined ? arena : undefined, this.isShadow)
+    this.near = new NearLimit(nearLimit)
+    this.#near = call === undefined ? this.near : NOT_COUNTED
     this.views = new Views(arena, clock, (view) => this.#use(view))
     this.reading = this.views.reading
     this.#rule = this.views.rule
@@ -109,6 +120,7 @@ export class InlineEngine implements Engine<InlineDecision> {
     this.#table = table
     this.#algorithm = algorithm
     this.#single = single
+    this.near.use(algorithm)
     this.attempt.use(view, single)
     this.estimates = new DecisionEstimates(arena, table, algorithm, insertion, reading, single, this.#memory)
     const { epochs } = algorithm
@@ -163,7 +175,7 @@ export class InlineEngine implements Engine<InlineDecision> {
     if (single === undefined) this.reading.take()
     else if (single.decides(lo, hi, cost, hint)) return this.#nativeDecisionOf(single, lo, hi, cost)
     if (this.demand.left > 0) return this.#checkWithFigures(undefined, lo, hi, cost, hint)
-    return this.check(lo, hi, cost, hint)
+    return this.#counted(this.check(lo, hi, cost, hint))
   }
 
   /** Reads the clock, decides and charges by a limit of this call. */
@@ -174,7 +186,7 @@ export class InlineEngine implements Engine<InlineDecision> {
     else if (single.decidesWithin(limit, lo, hi, cost, hint))
       return this.#nativeDecisionOf(single, lo, hi, cost)
     if (this.demand.left > 0) return this.#checkWithFigures(limit, lo, hi, cost, hint)
-    return this.#checkBy(limit, lo, hi, cost, hint)
+    return this.#counted(this.#checkBy(limit, lo, hi, cost, hint))
   }
 
   /** Decides and charges by the last reading, and computes the figures. */
@@ -182,7 +194,7 @@ export class InlineEngine implements Engine<InlineDecision> {
     this.demand.left--
     const made = this.#checkBy(limit, lo, hi, cost, hint)
     this.estimates.giveFigures(made)
-    return made
+    return this.#counted(made)
   }
 
   /** @see RuleAttempt.touch */
@@ -231,12 +243,20 @@ export class InlineEngine implements Engine<InlineDecision> {
 
   #nativeDecisionOf(single: NativeSingle, lo: number, hi: number, cost: number): InlineDecision {
     const { status, way, limit, nowMs, chargedTick, chargedStamp, lastAdm } = single
-    const outcome = this.#finish(way, status & STATUS.DONE ? ADMITTED : FULL, lo, hi, cost, limit, single)
+    const outcome = this.#finish(way, status & STATUS.DONE ? ADMITTED : FULL, lo, hi, cost, limit, lastAdm)
     const at = this.#keptReading(nowMs)
     // biome-ignore format: one line
     const made = new InlineDecision(this.era, lo, hi, cost, limit, at, outcome, way, chargedTick, chargedStamp, lastAdm)
     if (status >= STATUS.FIGURES || needsDetails(at, nowMs, lastAdm, this.#algorithm.blockMask))
       this.#complete(made, single, at, nowMs)
+    return this.#counted(made)
+  }
+
+  /** Counts an admission that has left its key near the limit. Its figures are known if they are computed at once. */
+  #counted(made: InlineDecision): InlineDecision {
+    const near = this.#near
+    if (near.isSuspect(made.adm, made.limit) && made.outcome === Outcome.CHARGED && near.isNear(made))
+      this.#tally.nearLimit++
     return made
   }
 
@@ -266,7 +286,7 @@ export class InlineEngine implements Engine<InlineDecision> {
     const way = hint >= 0 ? hint : this.#table.guess(lo, hi)
     if (way >= 0 && cost > 0 && cost <= limit) {
       const found = this.#algorithm.attempt(way, lo, hi, cost, limit, this.reading)
-      if (found !== UNDECIDED) return this.#finish(way, found, lo, hi, cost, limit)
+      if (found !== UNDECIDED) return this.#finish(way, found, lo, hi, cost, limit, this.#algorithm.lastAdm)
     }
     return this.#decideByLookup(way, lo, hi, cost, limit)
   }
@@ -300,7 +320,7 @@ export class InlineEngine implements Engine<InlineDecision> {
       } else {
         const algorithm = this.#algorithm
         const found = algorithm.decide(way, lo, hi, cost, limit, this.reading)
-        if (found !== GONE) return this.#finish(way, found, lo, hi, cost, limit)
+        if (found !== GONE) return this.#finish(way, found, lo, hi, cost, limit, algorithm.lastAdm)
       }
       way = this.views.findLive(lo, hi)
     }
@@ -409,7 +429,7 @@ export class InlineEngine implements Engine<InlineDecision> {
     return this.#tally.count(this.arena.onFull === 'allow' ? Outcome.UNCOUNTED : Outcome.NO_ROOM)
   }
 
-  /** @param last what has decided */
+  /** @param adm the admission word that the decision has left or found */
   #finish(
     way: number,
     found: number,
@@ -417,15 +437,17 @@ export class InlineEngine implements Engine<InlineDecision> {
     hi: number,
     cost: number,
     limit: number,
-    last: { readonly lastAdm: number } = this.#algorithm,
+    adm: number,
   ): Outcome {
     this.way = way
-    if (found === ADMITTED) {
-      this.#tally.admit()
-      return Outcome.CHARGED
-    }
+    if (found !== ADMITTED) return this.#refuse(way, lo, hi, cost, limit, adm)
+    this.#tally.admit()
+    return Outcome.CHARGED
+  }
+
+  #refuse(way: number, lo: number, hi: number, cost: number, limit: number, adm: number): Outcome {
     const { blockMask } = this.#algorithm
-    if ((last.lastAdm & blockMask) === blockMask && !this.isShadow) this.#tally.blocked++
+    if ((adm & blockMask) === blockMask && !this.isShadow) this.#tally.blocked++
     if (this.#changesRefusals) return this.#refuseByOptions(way, lo, hi, cost, limit)
     this.#tally.refuse()
     return Outcome.REFUSED

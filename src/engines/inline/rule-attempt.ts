@@ -10,7 +10,13 @@ import { STATUS } from '../../native/native-params.js'
 import type { NativeSingle } from '../../native/single.js'
 import type { DecidingEngine } from './deciding-engine.js'
 import { keepDetails, needsDetails } from './decision-estimates.js'
+import type { NearLimit } from './near-limit.js'
 import type { View } from './views.js'
+
+/** Whether any rule of an admission may have left the key near its limit. */
+export interface Suspects {
+  any: boolean
+}
 
 /**
  * The usual case of a decision by one of several rules: the key is in the table, no other thread interferes, and the
@@ -22,6 +28,9 @@ export class RuleAttempt {
   readonly #rule: PresentRule
   readonly #reading: Reading
   readonly #engine: DecidingEngine
+  readonly #near: NearLimit
+  /** Of all rules. */
+  suspects: Suspects = { any: false }
   #algorithm: Algorithm
   #table: Table
   #single: NativeSingle | undefined
@@ -33,6 +42,7 @@ export class RuleAttempt {
     this.#rule = rule
     this.#reading = reading
     this.#engine = engine
+    this.#near = engine.near
     this.#algorithm = algorithm
     this.#table = table
   }
@@ -89,6 +99,7 @@ export class RuleAttempt {
     if (chargedStamp !== 0 || engine.demand.left > 0) return undefined
     const { nowMs } = this.#reading
     const at = hasWholeMs ? Math.floor(nowMs) : nowMs
+    if (this.#near.isSuspect(lastAdm, this.#limit)) this.suspects.any = true
     return new RuleCharge(engine.era, this.#limit, at, this.#way, chargedTick, lastAdm, next)
   }
 
@@ -97,10 +108,11 @@ export class RuleAttempt {
     const single = this.#single!
     const engine = this.#engine
     if (single.status !== STATUS.DONE || single.chargedStamp !== 0) return undefined
-    const { way, nowMs } = single
+    const { way, nowMs, limit, lastAdm } = single
     engine.way = way
+    if (this.#near.isSuspect(lastAdm, limit)) this.suspects.any = true
     const at = this.#algorithm.hasWholeMs ? Math.floor(nowMs) : nowMs
-    return new RuleCharge(engine.era, single.limit, at, way, single.chargedTick, single.lastAdm, next)
+    return new RuleCharge(engine.era, limit, at, way, single.chargedTick, lastAdm, next)
   }
 
   /** The decision of the last call of `charges`, which returned true. */

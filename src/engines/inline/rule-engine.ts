@@ -7,6 +7,7 @@ import { unitIn } from '../../memory/unit.js'
 import type { Changes, Engine } from '../engine.js'
 import type { DecisionEstimates } from './decision-estimates.js'
 import { InlineEngine } from './inline.js'
+import type { NearLimit } from './near-limit.js'
 import { UnitEngine } from './unit-engine.js'
 import type { Views } from './views.js'
 
@@ -33,6 +34,8 @@ export interface RuleEngine extends Engine<RulePart> {
   readonly estimates: DecisionEstimates
   /** The way of the last decision, or -1. */
   readonly way: number
+  /** Which of its admissions, in whole units, are near the limit. */
+  readonly near: NearLimit
   touch(lo: number, hint: number): number
   checkSet(lo: number, hi: number, cost: number, hint: number, limit: number | undefined): RulePart
   peekSet(lo: number, hi: number, cost: number, limit?: number): RulePart
@@ -52,8 +55,14 @@ export const NO_LIMITS: Limits = []
 export const hasUnit = ({ words }: Arena): boolean => unitIn(words) !== undefined
 
 /** The engine of a rule. */
-export function ruleEngineOf(arena: Arena, ruleName: string, clock: Clock, call?: Int32Array): RuleEngine {
-  const engine = new InlineEngine(arena, ruleName, clock, call)
+export function ruleEngineOf(
+  arena: Arena,
+  ruleName: string,
+  clock: Clock,
+  nearLimit?: number,
+  call?: Int32Array,
+): RuleEngine {
+  const engine = new InlineEngine(arena, ruleName, clock, nearLimit, call)
   const unit = unitIn(arena.words)
   return unit === undefined ? engine : new UnitEngine(engine, unit)
 }

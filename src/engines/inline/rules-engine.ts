@@ -1,6 +1,6 @@
 import type { BatchDecision, Costs } from '../../core/batch-decision.js'
 import type { Clock } from '../../core/clock.js'
-import { isBlocked } from '../../core/decision-counts.js'
+import { type FigureCounts, isBlocked } from '../../core/decision-counts.js'
 import { Outcome } from '../../core/inline-decision.js'
 import {
   hasOutcome,
@@ -10,6 +10,7 @@ import {
   RulesDecision,
   UNDECIDED,
 } from '../../core/rules-decision.js'
+import { countedOf } from '../../core/unit-decision.js'
 import { isEnforced, wasEnforced } from '../../core/verdict.js'
 import type { Arenas } from '../../memory/arenas.js'
 import { type ChosenAddon, chooseAddon } from '../../native/addon.js'
@@ -17,7 +18,7 @@ import { callOf, callsFor, NativeSeries } from '../../native/series.js'
 import type { CountedStatistics, Engine } from '../engine.js'
 import { isNearlyWhole } from './decision-estimates.js'
 import { type InlineEngine, keyChanges } from './inline.js'
-import type { RuleAttempt } from './rule-attempt.js'
+import type { RuleAttempt, Suspects } from './rule-attempt.js'
 import { hasUnit, type Limits, NO_LIMITS, type RuleEngine, ruleEngineOf } from './rule-engine.js'
 import { decideRulesBatch } from './rules-batch.js'
 import { RulesChanges } from './rules-changes.js'
@@ -46,8 +47,9 @@ export class RulesEngine implements Engine<RulesDecision> {
   readonly #calls: Int32Array
   #series: NativeSeries | undefined
   readonly #tally: Tally
-  /** By the index of a rule: what was refused in its name, and what it would have refused if it were enforced. */
-  readonly #ofRules: { refused: number; shadowRefused: number; blocked: number }[]
+  /** By the index of a rule: what was refused in its name, what it would have refused if it were enforced, and the like. */
+  readonly #ofRules: { -readonly [Name in Exclude<keyof FigureCounts, 'admitted'>]: number }[]
+  readonly #suspects: Suspects = { any: false }
   readonly #hasShadow: boolean
   /** Those of the engines; undefined if any has a unit of its own. */
   readonly #attempts: readonly RuleAttempt[] | undefined
@@ -56,22 +58,25 @@ export class RulesEngine implements Engine<RulesDecision> {
   /** Only written: see `RuleAttempt.touch`. */
   touched = 0
 
-  constructor(arenas: Arenas, names: readonly string[], clock: Clock) {
+  constructor(arenas: Arenas, names: readonly string[], clock: Clock, nearLimit?: number) {
     const calls = callsFor(arenas.length)
-    this.engines = arenas.map((arena, i) => ruleEngineOf(arena, names[i]!, clock, callOf(calls, i)))
+    this.engines = arenas.map((arena, i) =>
+      ruleEngineOf(arena, names[i]!, clock, nearLimit, callOf(calls, i)),
+    )
     keyChanges() // a refusal takes charges back, also when there is no file descriptor left to read the module
     this.changes = new RulesChanges(this.engines)
     this.#names = names
     this.countsInUnits = arenas.some(hasUnit)
     const inline = this.engines as readonly InlineEngine[]
     this.#attempts = this.countsInUnits ? undefined : inline.map(({ attempt }) => attempt)
+    for (const attempt of this.#attempts ?? []) attempt.suspects = this.#suspects
     this.#triesAtOnce = this.#attempts !== undefined && !this.#attempts.some(({ hasAddon }) => hasAddon)
     this.#addon = chooseAddon()
     this.#calls = calls
     this.#clock = clock
     this.#series = this.#newSeries()
     this.#tally = new Tally(arenas[0])
-    this.#ofRules = arenas.map(() => ({ refused: 0, shadowRefused: 0, blocked: 0 }))
+    this.#ofRules = arenas.map(() => ({ refused: 0, shadowRefused: 0, blocked: 0, nearLimit: 0 }))
     this.#hasShadow = !arenas.every(isEnforced)
   }
 
@@ -160,7 +165,8 @@ export class RulesEngine implements Engine<RulesDecision> {
     }
     this.way = way
     this.#tally.admit()
-    return new RulesDecision(this, charges!, UNDECIDED, lo, hi, cost)
+    const decision = new RulesDecision(this, charges!, UNDECIDED, lo, hi, cost)
+    return this.#suspects.any ? this.#countSuspects(decision) : decision
   }
 
   /** The first `charged` rules have charged at once. Makes their decisions, and decides by the others. */
@@ -221,7 +227,8 @@ export class RulesEngine implements Engine<RulesDecision> {
       if (charges !== undefined) {
         this.way = engines[0]!.way
         this.#tally.admit()
-        return new RulesDecision(this, charges, UNDECIDED, lo, hi, cost)
+        const decision = new RulesDecision(this, charges, UNDECIDED, lo, hi, cost)
+        return this.#suspects.any ? this.#countSuspects(decision) : decision
       }
     }
     for (let i = 0; i < admitted; i++) parts[i] = engines[i]!.decidedInSeries(lo, hi, cost)
@@ -249,7 +256,30 @@ export class RulesEngine implements Engine<RulesDecision> {
   #admit(parts: RulePart[]): RulesDecision {
     if (this.#hasShadow && this.#countShadowed(parts)) this.#tally.admitInShadow()
     else this.#tally.admit()
+    this.#countNear(parts)
     return new RulesDecision(this, parts as [RulePart, ...RulePart[]], UNDECIDED)
+  }
+
+  /** Any charge of an admission may have left the key near its limit. */
+  #countSuspects(decision: RulesDecision): RulesDecision {
+    this.#countNear(decision.rules)
+    return decision
+  }
+
+  /** Counts an admission by the rules to whose limits it has left the key near. */
+  #countNear(parts: readonly RulePart[]): void {
+    this.#suspects.any = false
+    let isNear = false
+    for (let i = 0; i < parts.length; i++) {
+      const part = parts[i]!
+      if (part.outcome !== Outcome.CHARGED) continue
+      const made = countedOf(part)
+      const { near } = this.engines[i]!
+      if (!near.isSuspect(made.adm, made.limit) || !near.isNear(made)) continue
+      this.#ofRules[i]!.nearLimit++
+      isNear = true
+    }
+    if (isNear) this.#tally.nearLimit++
   }
 
   /** Whether any rule would have refused an admission. */

@@ -1,4 +1,4 @@
-import type { Counts } from '../../core/decision-counts.js'
+import type { FigureCounts } from '../../core/decision-counts.js'
 import { Outcome } from '../../core/inline-decision.js'
 import type { Arena } from '../../memory/records.js'
 import { countDecisions } from '../../memory/statistics.js'
@@ -20,6 +20,8 @@ export class Tally {
   readonly #flushed = { admitted: 0, refused: 0, shadowRefused: 0 }
   /** Refusals of keys that were blocked. */
   blocked = 0
+  /** Admissions that left a key near its limit. */
+  nearLimit = 0
 
   /** Without an arena the counts are dropped. `isShadow`: the rule is not enforced. */
   constructor(arena: Arena | undefined, isShadow = false) {
@@ -71,8 +73,8 @@ export class Tally {
   }
 
   /** All that this engine has counted. A decision costs nothing for it: it is added up when it is flushed. */
-  own(): Counts {
+  own(): FigureCounts {
     this.flush()
-    return { ...this.#flushed, blocked: this.blocked }
+    return { ...this.#flushed, blocked: this.blocked, nearLimit: this.nearLimit }
   }
 }

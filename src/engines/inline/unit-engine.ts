@@ -9,6 +9,7 @@ import type { Changes, CountedStatistics, Engine } from '../engine.js'
 import type { DecisionEstimates } from './decision-estimates.js'
 import type { InlineEngine } from './inline.js'
 import type { KeyChanges } from './key-changes.js'
+import type { NearLimit } from './near-limit.js'
 import { UnitBatch, unitCosts } from './unit-batch.js'
 import type { Views } from './views.js'
 
@@ -107,6 +108,10 @@ export class UnitEngine implements Engine<UnitDecision> {
 
   usage(lo: number, hi: number, lastMs: number): number {
     return this.#counting.usage(lo, hi, lastMs) * this.#unit
+  }
+
+  get near(): NearLimit {
+    return this.#counting.near
   }
 
   get views(): Views {

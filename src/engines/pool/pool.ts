@@ -57,7 +57,8 @@ export class PoolEngine implements DecidingEngine {
   readonly rules: readonly DecidingRule[] | undefined
   readonly countsInUnits: boolean
   /** What the workers have decided for this thread. */
-  readonly own = new DecisionCounts()
+  readonly own: DecisionCounts
+  readonly #names: readonly string[]
   readonly #settings: PoolSettings
   readonly #share: SharedLimiter
   readonly #onDamage: (error: MillraceError) => void
@@ -83,8 +84,11 @@ export class PoolEngine implements DecidingEngine {
     share: SharedLimiter,
     settings: PoolSettings,
     rules: readonly DecidingRule[],
+    nearLimit: number | undefined,
     onDamage: (error: MillraceError) => void,
   ) {
+    this.own = new DecisionCounts(nearLimit)
+    this.#names = rules.map(({ ruleName }) => ruleName)
     this.#onDamage = onDamage
     const [{ ruleName, isShadow = false, unit }] = rules as [DecidingRule]
     this.ruleName = ruleName
@@ -174,7 +178,7 @@ export class PoolEngine implements DecidingEngine {
   ): Promise<unknown> {
     if (signal?.aborted) return Promise.reject(abortedError(signal.reason, false))
     const batch = new PartitionedBatch(fingerprints, costs, withRemaining, this.countsInUnits, (allowed) =>
-      this.own.countBatch(allowed, this.rules === undefined ? this.ruleName : undefined),
+      this.own.countBatch(allowed, this.#names),
     )
     if (batch.length === 0) batch.countDecided(0)
     return batch.length === 0 ? batch.promise : this.#submit(batch, signal)

@@ -39,12 +39,16 @@ class UnitPool extends PoolEngine {
 }
 
 /** The pool of a limiter. @throws MillraceError `ERR_MILLRACE_NO_THREADS`, `ERR_MILLRACE_BUNDLED` */
-export function poolOf({ arenas, names }: RuleMemory, share: SharedLimiter, settings: PoolSettings) {
+export function poolOf(
+  { arenas, names, nearLimit }: RuleMemory,
+  share: SharedLimiter,
+  settings: PoolSettings,
+) {
   const rules = arenas.map((arena, i) => ({
     ruleName: names[i]!,
     isShadow: !isEnforced(arena),
     unit: unitIn(arena.words),
   }))
   const Made = rules.some(({ unit }) => unit !== undefined) ? UnitPool : PoolEngine
-  return new Made(share, settings, rules, (error) => noteDamage(arenas[0].words, error))
+  return new Made(share, settings, rules, nearLimit, (error) => noteDamage(arenas[0].words, error))
 }

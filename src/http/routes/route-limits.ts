@@ -43,7 +43,7 @@ interface Common<Response> {
 export class RouteLimit<Response> {
   /** Of the counts: the pattern of the route. */
   readonly name: string
-  readonly counts = new RouteCounts()
+  readonly counts: RouteCounts
   readonly limiter: Limiter | AsyncLimiter
   readonly headers: RateLimitHeaders<Response>
   /** The field of a request that this limit has decided. */
@@ -59,6 +59,7 @@ export class RouteLimit<Response> {
 
   constructor(name: string, rules: RouteRules, common: Common<Response>) {
     this.name = name
+    this.counts = new RouteCounts(common.engine.nearLimit as number | undefined)
     const { limiter, limit } = rules
     this.takesOwnLimit = common.hasOwnLimits && limit === undefined
     this.needsOwnLimit = this.takesOwnLimit && limiter === undefined && rules.rules === undefined

@@ -1,0 +1,126 @@
+import { attachLimiter, createLimiter, type Decision, type LimiterOptions, manualClock } from 'millrace'
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { assertRaises, START_MS } from './support.js'
+
+/** Numbers from 0 to below 1 that look random, the same in each run. */
+function randomFrom(seed: number): () => number {
+  let state = seed
+  return () => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
+    return state / 2 ** 32
+  }
+}
+
+const RULES = {
+  'a sliding window': { limit: 20, window: '1m' },
+  'a smooth window': { limit: 20, window: '1m', edge: 'smooth' },
+  'a window of many buckets': { limit: 20, window: '10m', granularity: '1s' },
+  'a sliding log': { limit: 20, window: '1m', algorithm: 'sliding-log' },
+  'a sliding counter': { limit: 20, window: '1m', algorithm: 'sliding-counter' },
+  'a fixed window': { limit: 20, window: '1m', algorithm: 'fixed-window' },
+  'a token bucket': { limit: 20, window: '1m', algorithm: 'token-bucket' },
+  'a rule with units': { limit: 20_480, window: '1m', unit: 1_024 },
+  'a rule that is not enforced': { limit: 20, window: '1m', shadow: true },
+  'several rules': {
+    rules: [
+      { name: 'burst', limit: 7, window: '10s' },
+      { name: 'minute', limit: 20, window: '1m', algorithm: 'token-bucket' },
+      { name: 'hour', limit: 100, window: '1h', algorithm: 'fixed-window' },
+    ],
+  },
+  'several rules with units': {
+    rules: [
+      { name: 'calls', limit: 20, window: '1m' },
+      { name: 'bytes', limit: 20_480, window: '1m', unit: 1_024 },
+    ],
+  },
+} as const
+
+const isNear = ({ limit, remaining }: { limit: number; remaining: number }, share: number) =>
+  limit - remaining >= limit * share
+
+/** The admissions of a decision and of its rules that are near the limit, by the figures of the decisions. */
+class Seen {
+  nearLimit = 0
+  readonly rules: Record<string, number> = {}
+
+  see(decision: Decision, share: number): void {
+    let hasNear = false
+    for (const part of decision.rules) {
+      this.rules[part.rule] ??= 0
+      const isShadowed = part.shadow?.allowed === false
+      if (!decision.allowed || isShadowed || !isNear(part, share)) continue
+      this.rules[part.rule]!++
+      hasNear = true
+    }
+    if (hasNear) this.nearLimit++
+  }
+}
+
+for (const [name, rules] of Object.entries(RULES)) {
+  for (const share of [0.5, 0.8, 1]) {
+    test(`the admissions near the limit are those that the figures say: ${name}, from ${100 * share} % on`, async () => {
+      const clock = manualClock(START_MS)
+      const options = { ...rules, clock, maxKeys: 50, nearLimit: share } as unknown as LimiterOptions
+      // The figures of the one are not read, so it decides by its fast paths.
+      const [unread, read] = [createLimiter(options), createLimiter(options)]
+      const attached = attachLimiter(unread.share())
+      const random = randomFrom(7)
+      const seen = new Seen()
+      const unit = name === 'a rule with units' ? 1_024 : 1
+      for (let i = 0; i < 3_000; i++) {
+        const key = `key ${Math.floor(random() ** 2 * 12)}`
+        const cost = Math.ceil(random() ** 3 * 3) * unit
+        const decision = read.check(key, cost)
+        assert.is((random() < 0.5 ? unread : attached).check(key, cost).allowed, decision.allowed)
+        seen.see(decision, share)
+        clock.advance(Math.floor(random() ** 4 * 4_000))
+      }
+      assert.ok(seen.nearLimit > 0)
+      const [own, others, attachedOwn] = [read, unread, attached].map((limiter) => limiter.stats().own)
+      assert.is(own!.nearLimit, seen.nearLimit, 'with figures')
+      assert.is(others!.nearLimit + attachedOwn!.nearLimit, seen.nearLimit, 'without figures')
+      for (const [rule, near] of Object.entries(seen.rules)) {
+        assert.is(own!.rules[rule]!.nearLimit, near, rule)
+        assert.is(others!.rules[rule]!.nearLimit + attachedOwn!.rules[rule]!.nearLimit, near, rule)
+      }
+      await Promise.all([unread.close(), read.close(), attached.close()])
+    })
+  }
+}
+
+test('a pool counts by the share, too, and its batches by rule', async () => {
+  const rules = [{ name: 'minute', limit: 10, window: '1m' } as const]
+  const pool = createLimiter({ rules, engine: 'pool', nearLimit: 0.5, clock: manualClock(START_MS) })
+  for (let i = 0; i < 12; i++) await pool.check('key')
+  assert.is((await pool.stats()).own.rules.minute!.nearLimit, 6)
+  await pool.checkMany(['key', 'other'])
+  const { own } = await pool.stats()
+  assert.equal([own.admitted, own.refused], [11, 3])
+  assert.equal([own.rules.minute!.admitted, own.rules.minute!.refused], [11, 3])
+  await pool.close()
+})
+
+test('a batch of a pool by several rules is admitted by all of them', async () => {
+  const rules = [
+    { name: 'minute', limit: 10, window: '1m' },
+    { name: 'hour', limit: 1, window: '1h' },
+  ] as const
+  const pool = createLimiter({ rules, engine: 'pool', clock: manualClock(START_MS) })
+  await pool.checkMany(['key', 'other', 'key'])
+  const { admitted, refused, rules: own } = (await pool.stats()).own
+  assert.equal([admitted, refused, own.minute!.admitted, own.hour!.admitted], [2, 1, 2, 2])
+  await pool.close()
+})
+
+test('a share that is none is refused', () => {
+  for (const nearLimit of [0, -1, 1.1, Number.NaN, '0.8', null])
+    assertRaises(
+      () => createLimiter({ limit: 1, window: '1m', nearLimit } as unknown as LimiterOptions),
+      'ERR_MILLRACE_INVALID_OPTION',
+      'nearLimit',
+    )
+})
+
+test.run()
