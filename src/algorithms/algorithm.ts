@@ -39,8 +39,8 @@ export interface Algorithm extends Cells {
   readonly hasWholeMs: boolean
   /** The bits of an admission word that say together that the key is blocked, until UNTIL. */
   readonly blockMask: number
-  /** The bits of an admission word that are never less than the units that count; 0: the word does not say. */
-  readonly totalMask: number
+  /** How an admission word says what the key has used at most. */
+  readonly most: MostUsed
   /** The cell's tick at the last decision. An admission was charged there. */
   readonly chargedTick: number
   /** A word that the last charge found, and that only the algorithm understands. @see Algorithm.receipt */
@@ -89,6 +89,16 @@ export interface Algorithm extends Cells {
   carriedPayload(base: number, units: number, reading: Reading): number
   /** The units to carry of a cell whose counts by another record are not known, by its admission word. */
   mostCarried(v: number): number
+}
+
+/** What an admission word says of the use of its key, just after an admission: never less than it is. */
+export interface MostUsed {
+  /** The bits that say it. */
+  readonly mask: number
+  /** From these bits, so many are to be taken for each tick of the cell; 0 if they count units. */
+  readonly perTick: number
+  /** With `perTick`: the bits of a key that has used its limit. */
+  readonly full: number
 }
 
 /** Units that were charged in tick `e`. */

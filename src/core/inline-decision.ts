@@ -237,12 +237,6 @@ export class InlineDecision implements Decision {
     return MAX_PACKED
   }
 
-  /** @internal The units left. Unlike `remaining`, this is no sign that figures are read. */
-  get unitsLeft(): number {
-    const known = this.#era instanceof Details ? this.#era.remaining : undefined
-    return known ?? this.era.estimates.remaining(this)
-  }
-
   get remaining(): number {
     const details = this.#readDetails()
     details.remaining ??= details.era.estimates.remaining(this)

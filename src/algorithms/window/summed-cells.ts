@@ -34,7 +34,7 @@ export abstract class SummedCells extends KeyedCells implements Algorithm {
   }
   abstract readonly hasWholeMs: boolean
   readonly blockMask = BLOCKED
-  readonly totalMask = COUNT
+  readonly most = { mask: COUNT, perTick: 0, full: 0 }
   /** The stamp of the last charge. @see Algorithm.chargedStamp */
   abstract readonly stamp: number
 

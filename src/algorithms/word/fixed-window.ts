@@ -29,7 +29,7 @@ export class FixedWindow extends WordCells {
   readonly estimates = new WordEstimates(this)
   readonly adjustments = new WordAdjustments(this)
   override readonly hasWholeMs: boolean
-  override readonly totalMask = METER
+  readonly most = { mask: METER, perTick: 0, full: 0 }
   readonly renewsEpoch = false
   readonly refundTicks: number
   readonly chargeTicks: number

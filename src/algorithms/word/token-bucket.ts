@@ -33,6 +33,7 @@ import { fullBy } from '../../core/rule-algorithms.js'
 import type { Ticks } from '../../core/ticks.js'
 import { ONE_EPOCH, type Shape } from '../../memory/layout.js'
 import type { Words } from '../../memory/words.js'
+import type { MostUsed } from '../algorithm.js'
 import { METER, tickOf } from './meter.js'
 import { areFew } from './recent-refunds.js'
 import { WordAdjustments } from './word-adjustments.js'
@@ -51,6 +52,7 @@ export class TokenBucket extends WordCells {
   readonly refundTicks: number
   readonly chargeTicks = 1
   readonly runsOff = true
+  readonly most: MostUsed
   /** Units of a tick, of a full bucket, and the latest TAT after the start of the cell's tick. */
   readonly #g: number
   readonly #b: number
@@ -69,6 +71,7 @@ export class TokenBucket extends WordCells {
     super(words, shape, originMs, ticks)
     this.#b = shape.units
     this.#g = shape.units / shape.buckets
+    this.most = { mask: METER, perTick: this.#g, full: this.#b }
     this.#perMs = this.#g / ticks.granuleMs
     this.#latest = this.#g - 1 + MOST_BUCKETS_TAKEN * this.#b
     this.refundTicks = Math.ceil(this.#latest / this.#g)

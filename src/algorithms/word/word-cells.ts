@@ -55,6 +55,7 @@ import {
   type CellAdjustments,
   type CellEstimates,
   GONE,
+  type MostUsed,
   UNDECIDED,
 } from '../algorithm.js'
 import { KeyedCells } from '../keyed-cells.js'
@@ -70,7 +71,7 @@ export abstract class WordCells extends KeyedCells implements Algorithm {
   }
   readonly hasWholeMs: boolean = false
   readonly blockMask = SHUT
-  readonly totalMask: number = 0
+  abstract readonly most: MostUsed
   readonly time: CellTime
   readonly ticks: Ticks
 

@@ -120,7 +120,7 @@ export class InlineEngine implements Engine<InlineDecision> {
     this.#table = table
     this.#algorithm = algorithm
     this.#single = single
-    this.near.use(algorithm)
+    this.near.use(algorithm, arena, reading)
     this.attempt.use(view, single)
     this.estimates = new DecisionEstimates(arena, table, algorithm, insertion, reading, single, this.#memory)
     const { epochs } = algorithm
@@ -255,7 +255,11 @@ export class InlineEngine implements Engine<InlineDecision> {
   /** Counts an admission that has left its key near the limit. Its figures are known if they are computed at once. */
   #counted(made: InlineDecision): InlineDecision {
     const near = this.#near
-    if (near.isSuspect(made.adm, made.limit) && made.outcome === Outcome.CHARGED && near.isNear(made))
+    if (
+      near.isSuspect(made.adm, made.tick, made.limit) &&
+      made.outcome === Outcome.CHARGED &&
+      near.isNear(made)
+    )
       this.#tally.nearLimit++
     return made
   }

@@ -1,6 +1,10 @@
 import type { Algorithm } from '../../algorithms/algorithm.js'
 import type { InlineDecision } from '../../core/inline-decision.js'
+import { Reading } from '../../core/reading.js'
 import { EPOCH } from '../../memory/layout.js'
+import type { Arena } from '../../memory/records.js'
+import type { Words } from '../../memory/words.js'
+import { unlessDamaged } from '../damage.js'
 
 /** Keys whose use is remembered, by their ways: a power of two. */
 const REMEMBERED = 1_024
@@ -8,16 +12,20 @@ const REMEMBERED = 1_024
 /**
  * Finds the admissions that leave a key with a share of its limit used, or more.
  *
- * The total of an admission word errs high, so most admissions need one comparison with it. For the others, the units
- * are summed (`unitsLeft`). The sum tells how far the total may rise until the next one is due: while the word keeps its
+ * What an admission word says of the use errs high, so most admissions need one comparison. For the others, the units
+ * are summed. In a window, the sum tells how far the total may rise until the next one is due: while the word keeps its
  * epoch, a key has used at most what it had used then, and what was admitted since. So a key that uses half of its
  * limit, and whose total is above the share for most of the time, is summed once for many admissions.
  */
 export class NearLimit {
   readonly share: number
-  /** The bits of an admission word that err high; 0: none, and each admission is looked at. */
   #mask = 0
-  #factor = 0
+  #perTick = 0
+  #full = 0
+  #algorithm!: Algorithm
+  #words!: Words
+  /** The reading of the decision that is looked at. */
+  #reading!: Reading
   #known: Known | undefined
 
   /** @param share above this share of its limit, a key is near it; `Infinity`: none ever is */
@@ -26,29 +34,35 @@ export class NearLimit {
   }
 
   /** Goes on with another record. */
-  use({ totalMask }: Algorithm): void {
-    this.#mask = totalMask
-    this.#factor = totalMask === 0 && this.share <= 1 ? 0 : this.share
+  use(algorithm: Algorithm, { words }: Arena, { clock, ticks }: Reading): void {
+    const { mask, perTick, full } = algorithm.most
+    this.#mask = mask
+    this.#perTick = perTick
+    this.#full = full
+    this.#algorithm = algorithm
+    this.#words = words
+    this.#reading = new Reading(clock, ticks)
     this.#known = undefined
   }
 
-  /** Whether an admission by this limit, which left this admission word, may be near it. */
-  isSuspect(adm: number, limit: number): boolean {
-    return (adm & this.#mask) >= limit * this.#factor
+  /** Whether an admission by this limit may be near it, which left this admission word and this tick. */
+  isSuspect(adm: number, tick: number, limit: number): boolean {
+    if (this.#perTick === 0) return (adm & this.#mask) >= limit * this.share
+    const time = (adm - Math.imul(tick >>> 1, this.#perTick)) & this.#mask
+    return time >= this.#full * this.share - this.#full / limit // units are rounded up
   }
 
   /** Whether a suspect, which has just been decided, has left its key near the limit. */
   isNear(made: InlineDecision): boolean {
-    const { limit } = made
-    if (this.#mask === 0) return this.#isReached(limit, made)
-    const { way, adm } = made
+    const { way, adm, limit } = made
+    if (this.#perTick > 0) return this.#used(made) >= limit * this.share
     this.#known ??= knownOfNone()
     const { ways, epochs, limits, free } = this.#known
     const at = way & (REMEMBERED - 1)
     const total = adm & this.#mask
     const epoch = adm & EPOCH
     if (ways[at] === way && epochs[at] === epoch && limits[at] === limit && total < free[at]!) return false
-    const used = limit - made.unitsLeft
+    const used = this.#used(made)
     ways[at] = way
     epochs[at] = epoch
     limits[at] = limit
@@ -56,8 +70,12 @@ export class NearLimit {
     return used >= limit * this.share
   }
 
-  #isReached(limit: number, made: InlineDecision): boolean {
-    return limit - made.unitsLeft >= limit * this.share
+  #used({ way, tick, at, limit }: InlineDecision): number {
+    const algorithm = this.#algorithm
+    const reading = this.#reading
+    reading.set(at)
+    const sum = () => algorithm.estimates.usedAtCharge(algorithm.base(way), tick, reading, limit)
+    return unlessDamaged(this.#words, limit, sum)
   }
 }
 

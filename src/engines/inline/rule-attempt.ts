@@ -99,7 +99,7 @@ export class RuleAttempt {
     if (chargedStamp !== 0 || engine.demand.left > 0) return undefined
     const { nowMs } = this.#reading
     const at = hasWholeMs ? Math.floor(nowMs) : nowMs
-    if (this.#near.isSuspect(lastAdm, this.#limit)) this.suspects.any = true
+    if (this.#near.isSuspect(lastAdm, chargedTick, this.#limit)) this.suspects.any = true
     return new RuleCharge(engine.era, this.#limit, at, this.#way, chargedTick, lastAdm, next)
   }
 
@@ -108,11 +108,11 @@ export class RuleAttempt {
     const single = this.#single!
     const engine = this.#engine
     if (single.status !== STATUS.DONE || single.chargedStamp !== 0) return undefined
-    const { way, nowMs, limit, lastAdm } = single
+    const { way, nowMs, limit, lastAdm, chargedTick } = single
     engine.way = way
-    if (this.#near.isSuspect(lastAdm, limit)) this.suspects.any = true
+    if (this.#near.isSuspect(lastAdm, chargedTick, limit)) this.suspects.any = true
     const at = this.#algorithm.hasWholeMs ? Math.floor(nowMs) : nowMs
-    return new RuleCharge(engine.era, limit, at, way, single.chargedTick, lastAdm, next)
+    return new RuleCharge(engine.era, limit, at, way, chargedTick, lastAdm, next)
   }
 
   /** The decision of the last call of `charges`, which returned true. */

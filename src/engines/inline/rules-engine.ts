@@ -275,7 +275,7 @@ export class RulesEngine implements Engine<RulesDecision> {
       if (part.outcome !== Outcome.CHARGED) continue
       const made = countedOf(part)
       const { near } = this.engines[i]!
-      if (!near.isSuspect(made.adm, made.limit) || !near.isNear(made)) continue
+      if (!near.isSuspect(made.adm, made.tick, made.limit) || !near.isNear(made)) continue
       this.#ofRules[i]!.nearLimit++
       isNear = true
     }
