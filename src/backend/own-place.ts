@@ -15,7 +15,7 @@ export class OwnPlace implements ValuesPlace {
   /** @param unused a name that no key has */
   constructor(values: Values, source: string, deadlineMs: number, unused: string, outages: OutageWatch) {
     this.#values = new CheckedValues(values)
-    this.#guard = new Guard({ name: `'${source}'` }, deadlineMs, outages)
+    this.#guard = new Guard({ name: `'${source}'` }, deadlineMs, outages.of(values))
     this.#unused = unused
   }
 

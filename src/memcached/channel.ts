@@ -1,9 +1,13 @@
 import { closedError } from '../api/checks.js'
 import type { MillraceError } from '../core/errors.js'
+import { lateError } from '../remote/deadlines.js'
 import { Guard, type OpenCall } from '../remote/guard.js'
-import type { OutageWatch } from '../remote/outage-watch.js'
+import type { ServersWatch } from '../remote/outage-watch.js'
 import type { ReplyOptions } from './client.js'
 import type { Connection } from './connection.js'
+
+/** Of the errors. */
+const NAME = 'Memcached'
 
 /** What a call does on the server: it sends commands, and returns its result. */
 export class Exchange {
@@ -31,19 +35,28 @@ export class Exchange {
 export class Channel {
   readonly connection: Connection
   readonly #guard: Guard
+  readonly #node: string
+  readonly #outages: ServersWatch
   readonly #isReady: Promise<void>
   /** Whether there has been a connection: calls before it wait for it until their deadline. */
   #wasReady = false
+  /** Whether `ready` has been called. */
+  #isAwaited = false
   #settleReady: (fault?: MillraceError) => void = () => {}
 
-  constructor(connection: Connection, deadlineMs: number, outages: OutageWatch) {
+  /** @param node the name of the server */
+  constructor(connection: Connection, node: string, deadlineMs: number, outages: ServersWatch) {
     this.connection = connection
-    this.#guard = new Guard({ name: 'Memcached', whyNot: () => connection.failure }, deadlineMs, outages)
+    this.#node = node
+    this.#outages = outages
+    const server = { name: NAME, whyNot: () => connection.failure }
+    this.#guard = new Guard(server, deadlineMs, outages, node)
     this.#isReady = new Promise((resolve, reject) => {
       this.#settleReady = (fault) => (fault === undefined ? resolve() : reject(fault))
     })
     this.#isReady.catch(() => {}) // those who wait for it get the error
     connection.onReady = () => this.#open()
+    connection.onFailure = () => this.#noteFailure(connection.failure ?? lateError(NAME))
   }
 
   /** Called when the server can be used again after an outage. */
@@ -53,6 +66,8 @@ export class Channel {
 
   /** Resolves when the server has answered for the first time. */
   ready(): Promise<void> {
+    this.#isAwaited = true
+    this.#noteFailure(this.connection.failure)
     return this.#isReady
   }
 
@@ -74,6 +89,12 @@ export class Channel {
     await this.#guard.close()
     this.#settleReady(closedError())
     await this.connection.close()
+  }
+
+  /** A server that has never answered, and for which `ready` waits: a call without an answer. */
+  #noteFailure(cause: unknown): void {
+    const isWaiting = this.#isAwaited && !this.#wasReady
+    if (isWaiting && cause !== undefined) this.#outages.failed(this.#node, cause)
   }
 
   #open(): void {

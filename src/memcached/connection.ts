@@ -25,6 +25,8 @@ export class Connection {
   readonly #lastError = new LastError()
   /** Called after each connection. */
   onReady: () => void = () => {}
+  /** Called when an attempt to connect has failed, or a connection is lost. */
+  onFailure: () => void = () => {}
 
   /** @param like the node of the client whose server it is */
   constructor(like: MemcacheNode) {
@@ -109,7 +111,9 @@ export class Connection {
     this.#node = undefined
     this.#isReady = false
     this.#unanswered = 0
-    if (!this.#isClosed) this.#timer = setTimeout(() => this.#connect(), reconnectMs(++this.#attempts))
+    if (this.#isClosed) return
+    this.#timer = setTimeout(() => this.#connect(), reconnectMs(++this.#attempts))
+    this.onFailure()
   }
 
   #cork({ socket }: OwnNode): void {

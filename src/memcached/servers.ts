@@ -1,4 +1,4 @@
-import type { OutageWatch } from '../remote/outage-watch.js'
+import type { OutageWatch, ServersWatch } from '../remote/outage-watch.js'
 import { Channel } from './channel.js'
 import type { MemcacheClient, MemcacheNode } from './client.js'
 import { Connection } from './connection.js'
@@ -7,7 +7,7 @@ import { Connection } from './connection.js'
 export class Servers {
   readonly #client: MemcacheClient
   readonly #deadlineMs: number
-  readonly #outages: OutageWatch
+  readonly #outages: ServersWatch
   readonly #channels = new Map<string, Channel>()
   /** Called when a server can be used again after an outage. */
   onRecovery: () => void = () => {}
@@ -15,7 +15,7 @@ export class Servers {
   constructor(client: MemcacheClient, deadlineMs: number, outages: OutageWatch) {
     this.#client = client
     this.#deadlineMs = deadlineMs
-    this.#outages = outages
+    this.#outages = outages.of(client)
     for (const node of client.nodes) this.#channelOf(node)
   }
 
@@ -37,7 +37,7 @@ export class Servers {
   #channelOf(node: MemcacheNode): Channel {
     const known = this.#channels.get(node.id)
     if (known !== undefined) return known
-    const channel = new Channel(new Connection(node), this.#deadlineMs, this.#outages)
+    const channel = new Channel(new Connection(node), node.id, this.#deadlineMs, this.#outages)
     channel.onRecovery = () => this.onRecovery()
     this.#channels.set(node.id, channel)
     return channel

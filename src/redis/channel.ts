@@ -7,7 +7,7 @@ import { Deadlines } from '../remote/deadlines.js'
 import { messageOf } from '../remote/last-error.js'
 import { NotSent } from '../remote/not-sent.js'
 import { Outage } from '../remote/outage.js'
-import type { OutageWatch } from '../remote/outage-watch.js'
+import type { ServersWatch } from '../remote/outage-watch.js'
 import { type Arguments, type Attempt, Call, FIRST } from './call.js'
 import type { Command, Primary, RedisConnection } from './clients/connection.js'
 import type { ServerDemands } from './clients/server-check.js'
@@ -19,6 +19,8 @@ import { Silence } from './silence.js'
 const MOST_NODES = 1_000
 /** A slot that moves has some keys on either side for a short time. */
 const TRY_AGAIN_MS = 20
+/** The name of the server before it is known, of a Cluster as of others. */
+const NO_NODE = ''
 
 /**
  * Calls the script. Each call goes out at most once, and settles by the deadline. After a lost connection
@@ -36,7 +38,7 @@ export class Channel {
     max: MOST_NODES,
     dispose: (gone) => gone.close(),
   })
-  readonly #outages: OutageWatch
+  readonly #outages: ServersWatch
   /** Calls before the first connection, which wait for it until their deadline. */
   #early: Call[] = []
   /** Calls that are not settled. */
@@ -55,7 +57,7 @@ export class Channel {
     script: Script,
     deadlineMs: number,
     demands: ServerDemands,
-    outages: OutageWatch,
+    outages: ServersWatch,
     probe: readonly Command[] = [],
   ) {
     this.#connection = connection
@@ -65,6 +67,7 @@ export class Channel {
     this.#silence = new Silence(deadlineMs)
     const events = {
       checking: () => this.#silence.end(),
+      failed: (cause: unknown) => this.#outages.failed(NO_NODE, cause),
       settled: (fault: MillraceError | undefined, nodes: readonly string[]) => this.#noteUsable(fault, nodes),
     }
     this.handshake = new Handshake(connection, demands, probe, events)
@@ -119,7 +122,7 @@ export class Channel {
   #breakerOf(node: string): Breaker {
     let breaker = this.#breakers.get(node)
     if (breaker === undefined) {
-      breaker = new Breaker(this.#outages)
+      breaker = new Breaker(this.#outages, node)
       this.#breakers.set(node, breaker)
     }
     return breaker
@@ -192,6 +195,7 @@ export class Channel {
     const breakers = nodes.map((node) => this.#breakerOf(node))
     const wasOpen = breakers.some(({ isOpen }) => isOpen)
     this.#leaveOldNodes()
+    this.#outages.answered(NO_NODE)
     for (const breaker of breakers) breaker.succeed()
     const early = this.#early.filter(({ isSettled }) => !isSettled)
     this.#early = []

@@ -1,7 +1,7 @@
 import { closedError } from '../api/checks.js'
 import type { MillraceError } from '../core/errors.js'
 import { answerOf, isUnwelcome } from '../remote/answers.js'
-import { Deadlines } from '../remote/deadlines.js'
+import { Deadlines, lateError } from '../remote/deadlines.js'
 import { isReply } from '../remote/last-error.js'
 import { unwelcomeError } from '../remote/outage.js'
 import { CONNECT_TIMEOUT_MS, reconnectMs } from '../remote/reconnect.js'
@@ -20,6 +20,8 @@ const CHECK_LATER_ATTEMPTS = 10
 export interface HandshakeEvents {
   /** A check begins: what was on its way before says nothing of the connection any more. */
   checking(): void
+  /** `ready` waits, and the first attempt to connect has failed, or has taken too long. */
+  failed(cause: unknown): void
   /** The server has been found usable, or not. @param nodes that have answered */
   settled(fault: MillraceError | undefined, nodes: readonly string[]): void
 }
@@ -95,7 +97,9 @@ export class Handshake {
   ready(): Promise<void> {
     return new Promise((resolve, reject) => {
       this.usable().then(resolve, reject)
-      if (this.#state === 'new') this.#refusing.push(reject)
+      if (this.#state !== 'new') return
+      this.#refusing.push(reject)
+      this.#deadlines.within(this.#isUsable).catch(() => this.#noteFailure(lateError()))
       this.#noteFailure()
     })
   }
@@ -127,9 +131,11 @@ export class Handshake {
     this.#deadlines.expireAll()
   }
 
-  #noteFailure(): void {
-    if (this.#state !== 'new') return
-    const failure = this.whyNot()
+  /** @param late if there is no other reason */
+  #noteFailure(late?: Error): void {
+    const failure = this.whyNot() ?? late
+    if (this.#state !== 'new' || this.#refusing.length === 0 || failure === undefined) return
+    this.#events.failed(failure)
     if (!isUnwelcome(failure)) return
     for (const reject of this.#refusing.splice(0)) reject(unwelcomeError(failure))
   }

@@ -28,9 +28,10 @@ export function storeOpener(
   plan: RedisPlan,
   names: KeyNames,
 ): (client: unknown, rules: readonly RemoteRule[]) => OpenedShard & { readonly channel: Channel } {
-  const { testTime, deadlineMs, ownConnection, otherKeysExpire, isReplicated, maxKeys, outages } = plan
+  const { testTime, deadlineMs, ownConnection, otherKeysExpire, isReplicated, maxKeys } = plan
   const time = () => testTime?.() ?? 0
   return (client, rules) => {
+    const outages = plan.outages.of(client)
     const connect = () => connectLike(client, ownConnection)
     const writingBy = (connection: RedisConnection) =>
       isReplicated ? replicated(connection, deadlineMs) : connection
@@ -43,7 +44,7 @@ export function storeOpener(
       outages,
       rightsProbe(names.unused, own?.probe, plan.isOptimistic),
     )
-    return { client, store: storeOf(), channel, isDown: () => channel.isInterrupted }
+    return { client, store: storeOf(), outages, channel, isDown: () => channel.isInterrupted }
 
     function storeOf(): RemoteStore {
       const counting = { owner, rules, names, time, maxKeys }

@@ -1,4 +1,4 @@
-import type { OutageWatch } from './outage-watch.js'
+import type { ServersWatch } from './outage-watch.js'
 
 /** Failures in a row that open the breaker. */
 const MOST_FAILURES = 5
@@ -17,11 +17,16 @@ export class Breaker {
   #openUntilMs: number | undefined
   #isProbing = false
   #cause: unknown
-  readonly #outages: OutageWatch | undefined
+  readonly #outages: ServersWatch | undefined
+  readonly #node: string
 
-  /** @param outages gets what becomes of the requests */
-  constructor(outages?: OutageWatch) {
+  /**
+   * @param outages gets what becomes of the requests
+   * @param node the name of the server, if its client has several
+   */
+  constructor(outages?: ServersWatch, node = '') {
     this.#outages = outages
+    this.#node = node
   }
 
   /** Why the last of the requests failed, since the last success. */
@@ -48,12 +53,12 @@ export class Breaker {
     this.#pauseMs = SHORTEST_MS
     this.#openUntilMs = undefined
     this.#isProbing = false
-    this.#outages?.answered(this)
+    this.#outages?.answered(this.#node)
   }
 
   /** No request follows. */
   close(): void {
-    this.#outages?.forget(this)
+    this.#outages?.forget(this.#node)
   }
 
   /**
@@ -65,7 +70,7 @@ export class Breaker {
   fail(nowMs: number, isProbe: boolean, cause: unknown): boolean {
     this.#cause = cause
     this.#failures++
-    this.#outages?.failed(this, cause)
+    this.#outages?.failed(this.#node, cause)
     if (this.isOpen ? !isProbe : this.#failures < MOST_FAILURES) return false
     this.#isProbing = false
     this.#openUntilMs = nowMs + (this.#pauseMs / 2) * (1 + Math.random())

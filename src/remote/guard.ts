@@ -2,7 +2,7 @@ import { MillraceError } from '../core/errors.js'
 import { Breaker } from './breaker.js'
 import { Deadlines, lateError, type Pending } from './deadlines.js'
 import { Outage } from './outage.js'
-import type { OutageWatch } from './outage-watch.js'
+import type { ServersWatch } from './outage-watch.js'
 
 /** A call that is under way. */
 export interface OpenCall {
@@ -88,9 +88,9 @@ export class Guard {
   /** Called when the server can be used again after an outage. */
   onRecovery: () => void = () => {}
 
-  constructor(server: Server, deadlineMs: number, outages: OutageWatch) {
+  constructor(server: Server, deadlineMs: number, outages: ServersWatch, node?: string) {
     this.#server = server
-    this.#breaker = new Breaker(outages)
+    this.#breaker = new Breaker(outages, node)
     this.#deadlines = new Deadlines(deadlineMs)
   }
 

@@ -1,14 +1,21 @@
 import { publishOutage } from '../core/channels.js'
 import { inert } from '../core/inert.js'
-import { queueMicrotask } from '../core/real-timers.js'
+import { clearTimeout, queueMicrotask, setTimeout } from '../core/real-timers.js'
 import { messageOf } from './last-error.js'
 
 /** What a limiter does while its server does not answer. */
 export type OnOutage = 'closed' | 'open' | 'local'
 
+/** An outage is over when no call has failed for so long. */
+const SHORTEST_STEADY_MS = 1_000
+const LONGEST_STEADY_MS = 60_000
+
 /** The beginning or the end of an outage, for `onOutageChange`. */
 export interface OutageChange {
-  /** `'outage'`: a call had no answer, and is decided without the store. `'recovered'`: the store answers again. */
+  /**
+   * `'outage'`: a call had no answer, and is decided without the store. `'recovered'`: the store answers again, and no
+   * call has failed for a second; for longer, up to a minute, if outages follow each other within a minute.
+   */
   readonly state: 'outage' | 'recovered'
   /** Why the first call of the outage had no answer: an error of the client, of the store, or of the deadline. */
   readonly cause: unknown
@@ -30,28 +37,54 @@ const MEANS: Readonly<Record<OnOutage, string>> = {
 
 /**
  * Knows when a limiter's store does not answer, and says so once when that begins and once when it ends. A store may be
- * several servers: an outage begins with the first of them that fails, and ends when none does.
+ * several servers: an outage begins with the first call that fails, and ends when each server that has failed has
+ * answered since, and no call has failed for a while. That is a second. It doubles, up to a minute, with each outage that
+ * begins within a minute of the end of the one before: so a store that fails one call in twenty is one outage for as long
+ * as it does that, and no store brings more than a pair of messages a minute for long.
  */
 export class OutageWatch {
   readonly #limiter: Pick<OutageChange, 'policy' | 'store' | 'prefix'>
   readonly #onChange: ((change: OutageChange) => void) | undefined
-  readonly #failing = new Set<object>()
+  readonly #nowMs: () => number
+  /** By the names of servers. Other limiters of a configuration store use the same servers. */
+  readonly #failing = new Set<string>()
+  /** Of the objects by which servers are reached. */
+  readonly #numbers = new WeakMap<object, number>()
+  #numbered = 0
   #outage: OutageChange | undefined
+  #steadyMs = SHORTEST_STEADY_MS
+  #failedMs = Number.NEGATIVE_INFINITY
+  #endedMs = Number.NEGATIVE_INFINITY
+  /** Looks whether the outage is over. It keeps no process alive. */
+  #later: NodeJS.Timeout | undefined
 
   constructor(
     policy: OnOutage,
     store: string,
     prefix: string,
     onChange: ((change: OutageChange) => void) | undefined,
+    nowMs: () => number = () => performance.now(),
   ) {
     this.#limiter = { policy, store, prefix }
     this.#onChange = onChange
+    this.#nowMs = nowMs
+  }
+
+  /** The servers that are reached by a client, or by another object: the same ones for each limiter that has it. */
+  of(client: unknown): ServersWatch {
+    const by = Object(client) as object // what is no client is refused later
+    const number = this.#numbers.get(by) ?? ++this.#numbered
+    this.#numbers.set(by, number)
+    return new ServersWatch(this, number)
   }
 
   /** A call to a server had no answer. */
-  failed(server: object, cause: unknown): void {
+  failed(server: string, cause: unknown): void {
     this.#failing.add(server)
+    this.#failedMs = this.#nowMs()
     if (this.#outage !== undefined) return
+    const isSoon = this.#failedMs - this.#endedMs < LONGEST_STEADY_MS
+    this.#steadyMs = isSoon ? Math.min(2 * this.#steadyMs, LONGEST_STEADY_MS) : SHORTEST_STEADY_MS
     this.#outage = { state: 'outage', cause, since: new Date(), ...this.#limiter }
     const text = `does not answer (${inert(messageOf(cause))}): ${MEANS[this.#limiter.policy]}`
     process.emitWarning(`${this.#name} ${text}`, { type: 'MillraceWarning', code: 'MILLRACE_OUTAGE' })
@@ -59,21 +92,54 @@ export class OutageWatch {
   }
 
   /** A server has answered. */
-  answered(server: object): void {
+  answered(server: string): void {
     if (this.#outage === undefined) return
     this.#failing.delete(server)
-    if (this.#failing.size > 0) return
-    const { since } = this.#outage
-    const change: OutageChange = { ...this.#outage, state: 'recovered' }
+    this.#endIfSteady()
+  }
+
+  /**
+   * A server is no longer asked, or not by one of its limiters. The outage is over with a later answer of another one, if
+   * no other one fails.
+   */
+  forget(server: string): void {
+    this.#failing.delete(server)
+    this.#endTimer()
+  }
+
+  #endIfSteady(): void {
+    const outage = this.#outage
+    if (outage === undefined || this.#failing.size > 0) return
+    const nowMs = this.#nowMs()
+    const leftMs = this.#failedMs + this.#steadyMs - nowMs
+    if (leftMs > 0) this.#lookLater(leftMs)
+    else this.#end(outage, nowMs)
+  }
+
+  #end(outage: OutageChange, nowMs: number): void {
+    const { since } = outage
+    const change: OutageChange = { ...outage, state: 'recovered' }
+    this.#endTimer()
     this.#outage = undefined
+    this.#endedMs = nowMs
     const text = `answers again: the outage began at ${since.toISOString()}`
     process.emitWarning(`${this.#name} ${text}`, { type: 'MillraceWarning', code: 'MILLRACE_RECOVERED' })
     this.#publish(change)
   }
 
-  /** A server is no longer asked. The outage is over with the next answer of another one, if no other one fails. */
-  forget(server: object): void {
-    this.#failing.delete(server)
+  /** The last call may have been answered by now: no other one has to come. */
+  #lookLater(afterMs: number): void {
+    if (this.#later !== undefined) return
+    this.#later = setTimeout(() => {
+      this.#later = undefined
+      this.#endIfSteady()
+    }, Math.ceil(afterMs))
+    this.#later.unref()
+  }
+
+  #endTimer(): void {
+    clearTimeout(this.#later)
+    this.#later = undefined
   }
 
   get #name(): string {
@@ -86,5 +152,36 @@ export class OutageWatch {
     const onChange = this.#onChange
     // Not in the call that has found it: what the listener throws is an error of the process, and of no decision.
     if (onChange !== undefined) queueMicrotask(() => onChange(change))
+  }
+}
+
+/** The servers of one client. Most have one, whose name is `''`. */
+export class ServersWatch {
+  readonly #watch: OutageWatch
+  readonly #number: number
+  /** Whether nobody hears of them, because they are not used yet. */
+  isMuted = false
+
+  constructor(watch: OutageWatch, number: number) {
+    this.#watch = watch
+    this.#number = number
+  }
+
+  /** A call had no answer. */
+  failed(node: string, cause: unknown): void {
+    if (!this.isMuted) this.#watch.failed(this.#nameOf(node), cause)
+  }
+
+  answered(node: string): void {
+    if (!this.isMuted) this.#watch.answered(this.#nameOf(node))
+  }
+
+  /** No call follows. */
+  forget(node: string): void {
+    this.#watch.forget(this.#nameOf(node))
+  }
+
+  #nameOf(node: string): string {
+    return `${this.#number} ${node}`
   }
 }

@@ -29,8 +29,9 @@ export interface RemoteOptions {
    */
   onOutage?: OnOutage
   /**
-   * Called when an outage begins, which is with the first call that has no answer, and when the store answers again:
-   * once each, in a microtask. What it throws is an uncaught error of the process. A process warning says the same
+   * Called when an outage begins, which is with the first call that has no answer, and when it ends: once each, in a
+   * microtask. It ends when the store answers and no call has failed for a second; for longer, up to a minute, if outages
+   * follow each other within a minute. While `ready` waits, an attempt to connect that fails is such a call. What it throws is an uncaught error of the process. A process warning says the same
    * (`MILLRACE_OUTAGE`, `MILLRACE_RECOVERED`), with this option or without it.
    * @example
    * ```ts
@@ -125,7 +126,7 @@ export function checkRemoteOptions(
   if (!(Number.isInteger(maxKeys) && maxKeys >= 1))
     throw invalid('maxKeys', maxKeys, 'an integer of 1 or more')
   checkListener(onOutageChange)
-  const { outages = new OutageWatch(onOutage, store, prefix, onOutageChange) } = options
+  const { outages = new OutageWatch(onOutage, store, prefix, onOutageChange, testTime) } = options
   if (onOutage === 'local') checkShares(rules, nodes)
   if (typeof rememberRefusals !== 'boolean')
     throw invalid('rememberRefusals', rememberRefusals, 'true or false')

@@ -108,11 +108,13 @@ test('a group names the member that refused, and its key', async () => {
 
 test('outages are published once each, and no refusal because of them', async () => {
   let isDown = false
+  let nowMs = 1
   const values: Values = {
     read: (keys) => (isDown ? Promise.reject(new Error('down')) : Promise.resolve(keys.map(() => undefined))),
     swap: async () => true,
   }
-  const limiter = createBackendLimiter({ ...MINUTE, values, source: 'own', prefix: 'events' })
+  const own = { ...MINUTE, values, source: 'own', prefix: 'events', testTime: () => nowMs }
+  const limiter = createBackendLimiter(own)
   const all: [string, Message][] = []
   const stop = ['limited', 'outage', 'recovered'].map((name) => {
     const hear = (message: unknown) => void all.push([name, message as Message])
@@ -122,6 +124,7 @@ test('outages are published once each, and no refusal because of them', async ()
   isDown = true
   for (let i = 0; i < 3; i++) await limiter.check('key')
   isDown = false
+  nowMs += 1_000
   await limiter.ready()
   assert.is((await limiter.check('other')).source, 'own')
   for (const end of stop) end()

@@ -123,63 +123,65 @@ async function warned(prefix: string): Promise<readonly [code: string | undefine
     .map(({ code, message }) => [code, message])
 }
 
+async function toldOnceEach(place: Place, onOutage: OnOutage): Promise<void> {
+  const changes: OutageChange[] = []
+  const prefix = `seen ${place.name} ${onOutage}`.replaceAll(' ', '-').toLowerCase()
+  const onOutageChange = (change: OutageChange) => changes.push(change)
+  const own = { prefix, limit: 50, window: '1h', deadline: '1s', onOutage, nodes: 5 } as const
+  const server = await place.start()
+  const limiter = place.make(server, { ...own, onOutageChange })
+  try {
+    const until = (source: string) =>
+      poll(async () => (await limiter.check('key', 0)).source === source, `a decision by ${source}`)
+    await limiter.ready()
+    await until(place.store)
+    assert.equal([changes, await warned(prefix)], [[], []], 'nothing, while the store answers')
+    for (const round of ROUNDS) {
+      const startedMs = Date.now()
+      await server.kill()
+      const before = (await limiter.stats()) as RedisStats
+      let [allowed, refused] = [0, 0]
+      for (let i = 0; i < 20; i++) (await limiter.check('key')).allowed ? allowed++ : refused++
+      const after = (await limiter.stats()) as RedisStats
+      assert.is(after.withoutStore[onOutage] - before.withoutStore[onOutage], 20)
+      assert.is(after.allowed - before.allowed, allowed)
+      assert.is(after.denied - before.denied, onOutage === 'closed' ? 0 : refused)
+      const [begun, ...none] = changes.slice(2 * round)
+      assert.equal(none, [])
+      assert.equal(
+        [begun?.state, begun?.policy, begun?.store, begun?.prefix],
+        ['outage', onOutage, place.store, prefix],
+      )
+      assert.ok(begun!.cause instanceof Error)
+      assert.ok(begun!.since.getTime() >= startedMs && begun!.since.getTime() <= Date.now())
+      await server.restart()
+      await until(place.store)
+      await poll(() => changes.length === 2 * round + 2, 'the end of the outage')
+      const ended = changes[2 * round + 1]!
+      assert.equal(ended, { ...begun, state: 'recovered' })
+      assert.ok(ended.cause === begun!.cause)
+    }
+    const told = await warned(prefix)
+    assert.equal(
+      told.map(([code]) => code),
+      ROUNDS.flatMap(() => ['MILLRACE_OUTAGE', 'MILLRACE_RECOVERED']),
+    )
+    assert.match(told[0]![1], `onOutage: '${onOutage}'`)
+  } finally {
+    await limiter.close()
+    await server.kill()
+    await server.stop()
+  }
+}
+
 for (const [test, places] of [
   [redisTest, redisPlaces],
   [memcachedTest, memcachedPlaces],
 ] as const) {
   for (const place of places) {
-    for (const onOutage of POLICIES) {
-      test(`${place.name}, ${onOutage}: an outage is told when it begins and when it ends, once each`, async () => {
-        const changes: OutageChange[] = []
-        const prefix = `seen ${place.name} ${onOutage}`.replaceAll(' ', '-').toLowerCase()
-        const onOutageChange = (change: OutageChange) => changes.push(change)
-        const own = { prefix, limit: 50, window: '1h', deadline: '1s', onOutage, nodes: 5 } as const
-        const server = await place.start()
-        const limiter = place.make(server, { ...own, onOutageChange })
-        try {
-          const until = (source: string) =>
-            poll(async () => (await limiter.check('key', 0)).source === source, `a decision by ${source}`)
-          await limiter.ready()
-          await until(place.store)
-          assert.equal([changes, await warned(prefix)], [[], []], 'nothing, while the store answers')
-          for (const round of ROUNDS) {
-            const startedMs = Date.now()
-            await server.kill()
-            const before = (await limiter.stats()) as RedisStats
-            let [allowed, refused] = [0, 0]
-            for (let i = 0; i < 20; i++) (await limiter.check('key')).allowed ? allowed++ : refused++
-            const after = (await limiter.stats()) as RedisStats
-            assert.is(after.withoutStore[onOutage] - before.withoutStore[onOutage], 20)
-            assert.is(after.allowed - before.allowed, allowed)
-            assert.is(after.denied - before.denied, onOutage === 'closed' ? 0 : refused)
-            const [begun, ...none] = changes.slice(2 * round)
-            assert.equal(none, [])
-            assert.equal(
-              [begun?.state, begun?.policy, begun?.store, begun?.prefix],
-              ['outage', onOutage, place.store, prefix],
-            )
-            assert.ok(begun!.cause instanceof Error)
-            assert.ok(begun!.since.getTime() >= startedMs && begun!.since.getTime() <= Date.now())
-            await server.restart()
-            await until(place.store)
-            await poll(() => changes.length === 2 * round + 2, 'the end of the outage')
-            const ended = changes[2 * round + 1]!
-            assert.equal(ended, { ...begun, state: 'recovered' })
-            assert.ok(ended.cause === begun!.cause)
-          }
-          const told = await warned(prefix)
-          assert.equal(
-            told.map(([code]) => code),
-            ROUNDS.flatMap(() => ['MILLRACE_OUTAGE', 'MILLRACE_RECOVERED']),
-          )
-          assert.match(told[0]![1], `onOutage: '${onOutage}'`)
-        } finally {
-          await limiter.close()
-          await server.kill()
-          await server.stop()
-        }
-      })
-    }
+    test(`${place.name}: an outage is told when it begins and when it ends, once each`, async () => {
+      await Promise.all(POLICIES.map((onOutage) => toldOnceEach(place, onOutage)))
+    })
   }
 }
 

@@ -9,7 +9,7 @@
 import { lateError } from '../../remote/deadlines.js'
 import { Guard, type OpenCall } from '../../remote/guard.js'
 import { isReply } from '../../remote/last-error.js'
-import type { OutageWatch } from '../../remote/outage-watch.js'
+import type { ServersWatch } from '../../remote/outage-watch.js'
 import type { Values } from '../../values/values.js'
 import type { KeyOfCall, ValuesPlace, ValuesRunner } from '../../values/values-runner.js'
 import type { Channel } from '../channel.js'
@@ -41,7 +41,7 @@ export class WatchPlace implements ValuesPlace {
     open: () => WatchSession,
     deadlineMs: number,
     clear: (runner: ValuesRunner) => Promise<void>,
-    outages: OutageWatch,
+    outages: ServersWatch,
   ) {
     this.#channel = channel
     this.#open = open

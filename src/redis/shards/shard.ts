@@ -1,11 +1,14 @@
 import { MillraceError } from '../../core/errors.js'
 import { Outage } from '../../remote/outage.js'
+import type { ServersWatch } from '../../remote/outage-watch.js'
 import type { RemoteStore } from '../../remote/remote-store.js'
 
 /** A connection to a shard. */
 export interface OpenedShard {
   readonly client: unknown
   readonly store: RemoteStore
+  /** What is heard of it. */
+  readonly outages: ServersWatch
   /** Whether its breaker is open: no call goes out but a probe. */
   readonly isDown: () => boolean
 }

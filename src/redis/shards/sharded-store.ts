@@ -170,14 +170,17 @@ export class ShardedStore implements RemoteStore {
         missing.length > 0;
         missing = this.#missing(next, joining)
       ) {
-        for (const { name, client } of missing) joining.set(name, this.#connect(client))
+        for (const { name, client } of missing) joining.set(name, this.#connect(client, true))
         await Promise.all(missing.map(({ name }) => untilReady(name, joining.get(name)!.store)))
       }
     } catch (error) {
       await Promise.all([...joining.values()].map(({ store }) => store.close()))
       throw error
     }
-    for (const { store } of joining.values()) store.rules = this.#rules
+    for (const { store, outages } of joining.values()) {
+      store.rules = this.#rules
+      outages.isMuted = false
+    }
     const shards = next.map(({ name }) => {
       const opened = joining.get(name)
       const shard = this.#named(name)
@@ -265,8 +268,9 @@ export class ShardedStore implements RemoteStore {
     return this.#add(name, this.#connect(client))
   }
 
-  #connect(client: unknown): OpenedShard {
+  #connect(client: unknown, isJoining = false): OpenedShard {
     const opened = this.#plan.open(client, this.#rules)
+    opened.outages.isMuted = isJoining
     opened.store.onRecovery = () => this.onRecovery()
     return opened
   }
