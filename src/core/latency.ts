@@ -1,5 +1,7 @@
 /** The upper bounds of the buckets, in milliseconds. */
-const BOUNDS_MS = [0.25, 0.5, 1, 2.5, 5, 10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000] as const
+export const BOUNDS_MS = [
+  0.25, 0.5, 1, 2.5, 5, 10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000,
+] as const
 
 /** How long calls took, in buckets of fixed bounds. */
 export interface Latency {

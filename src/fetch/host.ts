@@ -28,11 +28,11 @@
 import type { CheckOptions, LimiterRule } from '../api/call-options.js'
 import type { Limiter } from '../api/limiter.js'
 import type { Clock } from '../core/clock.js'
+import { isClosed } from '../core/closed.js'
 import { MillraceLimited } from '../core/limited.js'
 import { LONGEST_TIMER_MS } from '../core/long-timer.js'
 import type { Signal } from '../core/on-abort.js'
 import { MAX_LIMIT } from '../core/rule-algorithms.js'
-import { isClosed } from './closed.js'
 
 /** A limiter that decides on the calling thread, with the clock of its decisions. */
 export interface OwnLimiter extends Limiter {

@@ -1,6 +1,9 @@
+import type { AsyncLimiter } from '../api/async-limiter.js'
 import { isCost } from '../api/checks.js'
+import type { Limiter } from '../api/limiter.js'
 import { publishDenied } from '../core/channels.js'
 import type { Decision } from '../core/decision.js'
+import { DECIDERS } from '../core/store-calls.js'
 import { isKeyString, type Key } from '../memory/keys.js'
 import { AddressList } from './addresses/address-list.js'
 import { isPromise, within } from './caller-promise.js'
@@ -136,16 +139,28 @@ export class Policy<Request, Response> {
 
   /** What a framework's `rateLimit` has beside limiting. */
   get handles(): RateLimitHandles {
-    return { reset: (key) => this.reset(key), stats: () => this.stats(), close: () => this.close() }
+    const handles = {
+      reset: (key: string) => this.reset(key),
+      stats: () => this.stats(),
+      close: () => this.close(),
+      [DECIDERS]: () => this.deciders,
+    }
+    return handles
+  }
+
+  /** The limiters of the routes, each once: routes may share one. */
+  get deciders(): readonly (Limiter | AsyncLimiter)[] {
+    return [...new Set(this.#limits.all().map(({ limiter }) => limiter))]
   }
 
   /** What became of the requests. */
   async stats(): Promise<RateLimitStats> {
-    const routes = await Promise.all(
-      this.#limits.all().map(async ({ name, counts, limiter }): Promise<[string, RouteStats]> => {
-        return [name, { ...counts.present(), limiter: await limiter.stats() }]
-      }),
+    const ofLimiters = new Map(
+      await Promise.all(this.deciders.map(async (limiter) => [limiter, await limiter.stats()] as const)),
     )
+    const routes = this.#limits.all().map(({ name, counts, limiter }): [string, RouteStats] => {
+      return [name, { ...counts.present(), limiter: ofLimiters.get(limiter)! }]
+    })
     const total = totalOf(routes.map(([, stats]) => stats))
     return { ...total, denied: this.#denied, failed: this.#failed, routes: Object.fromEntries(routes) }
   }

@@ -5,6 +5,7 @@ import type { Clock } from '../core/clock.js'
 import type { Decision } from '../core/decision.js'
 import { Outcome } from '../core/inline-decision.js'
 import { hasOutcome, shadowedRules } from '../core/rules-decision.js'
+import { hearsStoreCalls, tellStoreCall } from '../core/store-calls.js'
 import { sumOf } from '../core/sum-of.js'
 import { countsRefusals } from '../core/verdict.js'
 import { type RuleEngine, ruleEngineOf } from '../engines/inline/rule-engine.js'
@@ -32,6 +33,7 @@ class PoolBackend extends MemoryBackend implements AsyncBackend<Fingerprint> {
   /** Reads the limits and the statistics on this thread. */
   readonly inline: RuleEngine | RulesEngine
   readonly pool: PoolEngine
+  readonly #owner: object
   /** By an operation. */
   readonly #ops: Readonly<Record<Deciding, Op>>
 
@@ -42,6 +44,7 @@ class PoolBackend extends MemoryBackend implements AsyncBackend<Fingerprint> {
       arenas.length === 1 ? ruleEngineOf(arenas[0], names[0], clock) : new RulesEngine(arenas, names, clock)
     const engines = inline instanceof RulesEngine ? inline.engines : [inline]
     super(owner, 'AsyncLimiter', memory, engines, clock, file)
+    this.#owner = owner
     this.inline = inline
     this.pool = poolOf(memory, this.share(), settings)
     this.#ops = { check: Op.CHECK, try: arenas.some(countsRefusals) ? Op.ATTEMPT : Op.CHECK, peek: Op.PEEK }
@@ -60,14 +63,26 @@ class PoolBackend extends MemoryBackend implements AsyncBackend<Fingerprint> {
     const op = this.#ops[deciding]
     const isPlain = op === Op.CHECK && options?.limit === undefined && options?.signal === undefined
     const decision = isPlain ? this.pool.check(lo, hi, cost) : this.pool.request(op, lo, hi, cost, options)
-    return decision as Promise<Decision>
+    const isTimed = op !== Op.PEEK && hearsStoreCalls()
+    return (isTimed ? this.#timed(decision) : decision) as Promise<Decision>
+  }
+
+  /** Tells how long a call takes until its reply. */
+  async #timed<T>(call: Promise<T>): Promise<T> {
+    const sentMs = performance.now()
+    const reply = await call
+    tellStoreCall(this.#owner, 'pool', performance.now() - sentMs)
+    return reply
   }
 
   batchOf(keys: readonly Key[] | PackedKeys): KeyBatch {
     const { fingerprints, length } = this.pack(keys)
     return {
       length,
-      decide: (...request) => this.pool.checkMany(fingerprints, ...request) as Promise<BatchDecision>,
+      decide: (...request) => {
+        const batch = this.pool.checkMany(fingerprints, ...request) as Promise<BatchDecision>
+        return hearsStoreCalls() ? this.#timed(batch) : batch
+      },
     }
   }
 

@@ -5,6 +5,7 @@ import type { LimiterStats } from '../api/limiter.js'
 import type { Decision } from '../core/decision.js'
 import type { Duration } from '../core/duration.js'
 import { type Inspect, inspectAs } from '../core/inspect.js'
+import { DECIDERS } from '../core/store-calls.js'
 import type { SharedLimiter, SharedPolicies } from '../engines/share.js'
 import { shownRules } from '../limiters/shown-rules.js'
 import type { Hasher } from '../memory/hash.js'
@@ -67,6 +68,11 @@ export abstract class ConfiguredBase<L extends Member<L>> {
   /** The limiter with the rules that made a decision. @internal */
   deciderOf(decision: Decision): { readonly rules: readonly LimiterRule[] } {
     return this.#choice.ownerOf(decision) ?? this
+  }
+
+  /** @internal */
+  [DECIDERS](): readonly object[] {
+    return this.#choice.members.map(({ limiter }) => limiter)
   }
 
   pack(keys: readonly Key[]): PackedKeys {

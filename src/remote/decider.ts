@@ -1,9 +1,10 @@
+import { tellStoreCall } from '../core/store-calls.js'
 import { changesRefusals } from '../core/verdict.js'
 import type { CallLimit } from '../engines/engine.js'
 import type { LocalShare } from './local-share.js'
 import { Outage } from './outage.js'
 import { byOutage } from './outage-policy.js'
-import type { OnOutage } from './outage-watch.js'
+import type { OnOutage, OutageWatch } from './outage-watch.js'
 import { RefusedKeys } from './refused-keys.js'
 import type { RemoteDecision } from './remote-decision.js'
 import type { RemoteRule } from './remote-rule.js'
@@ -17,6 +18,7 @@ export interface DeciderPlan {
   readonly onOutage: OnOutage
   readonly rememberRefusals: boolean
   readonly nearLimit: number | undefined
+  readonly outages: OutageWatch
 }
 
 /** Decides by the store, by remembered refusals, and during an outage of the store as the option `onOutage` says. */
@@ -31,7 +33,7 @@ export class Decider {
   constructor(owner: object, plan: DeciderPlan, store: RemoteStore, local: LocalShare | undefined) {
     this.#owner = owner
     this.#plan = plan
-    this.statistics = new RedisStatistics(plan.nearLimit)
+    this.statistics = new RedisStatistics(plan.outages, plan.nearLimit)
     this.#store = store
     this.#local = local
     const isPlain = !plan.rules.some(({ rule }) => changesRefusals(rule))
@@ -81,7 +83,7 @@ export class Decider {
     const { rules } = this.#store
     return this.#store.ask(op, [asked], limit).then(
       (decided) => {
-        if (op !== 'peek') this.statistics.latency.record(performance.now() - sentMs)
+        if (op !== 'peek') this.#noteCall(performance.now() - sentMs)
         const decision = this.#note(op, decided)[0]!
         // Another process may end a refusal that has no end by itself, such as a block.
         const isKept = !decision.allowed && decision.retryAfterMs < Number.POSITIVE_INFINITY
@@ -105,7 +107,7 @@ export class Decider {
     const sentMs = performance.now()
     return this.#store.ask(op, asked, limit).then(
       (decided) => {
-        if (op !== 'peek') this.statistics.latency.record(performance.now() - sentMs)
+        if (op !== 'peek') this.#noteCall(performance.now() - sentMs)
         return this.#note(op, decided)
       },
       (error: unknown) => this.#inOutage(error, op, asked, limit),
@@ -141,6 +143,12 @@ export class Decider {
 
   async close(): Promise<void> {
     await this.#local?.close()
+  }
+
+  /** The store has answered a call that decides. */
+  #noteCall(ms: number): void {
+    this.statistics.latency.record(ms)
+    tellStoreCall(this.#owner, this.#plan.outages.store, ms)
   }
 
   /** The store has decided. */

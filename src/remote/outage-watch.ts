@@ -78,6 +78,16 @@ export class OutageWatch {
     return new ServersWatch(this, number)
   }
 
+  /** The name of the store. */
+  get store(): string {
+    return this.#limiter.store
+  }
+
+  /** Whether an outage is going on. */
+  get isOn(): boolean {
+    return this.#outage !== undefined
+  }
+
   /** A call to a server had no answer. */
   failed(server: string, cause: unknown): void {
     this.#failing.add(server)

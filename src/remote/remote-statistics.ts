@@ -8,6 +8,7 @@ import {
 import { type Latency, LatencyCounts } from '../core/latency.js'
 import { messageOf } from './last-error.js'
 import type { Outage } from './outage.js'
+import type { OutageWatch } from './outage-watch.js'
 import type { StoreCounters } from './remote-store.js'
 
 /** The state of one shard, as this process sees it. */
@@ -31,6 +32,10 @@ export interface RedisStats extends LimiterStats {
   withoutStore: WithoutStore
   /** How long calls that decide took, from sending to answer. Those without an answer are in `outages` only. */
   latency: Latency
+  /** The name of the store: `'redis'`, `'memcached'`, or the option `source` of a backend. */
+  store: string
+  /** Whether the store does not answer at present. */
+  inOutage: boolean
   /** Calls that Redis did not answer in time, or that were not sent because it had not answered before. */
   outages: number
   /**
@@ -62,10 +67,12 @@ export interface RedisStats extends LimiterStats {
 export class RedisStatistics {
   readonly decisions: DecisionCounts
   readonly latency = new LatencyCounts()
+  readonly #watch: OutageWatch
   #outages = 0
   #lastFailure: string | undefined
 
-  constructor(nearLimit: number | undefined) {
+  constructor(watch: OutageWatch, nearLimit: number | undefined) {
+    this.#watch = watch
     this.decisions = new DecisionCounts(nearLimit)
   }
 
@@ -97,6 +104,8 @@ export class RedisStatistics {
       local: withoutStore.local,
       withoutStore,
       latency: this.latency.present(),
+      store: this.#watch.store,
+      inOutage: this.#watch.isOn,
       outages: this.#outages,
       restored,
       retries,

@@ -7,6 +7,7 @@ import {
 } from '@nestjs/common'
 import { ApplicationConfig, MetadataScanner, ModulesContainer, Reflector } from '@nestjs/core'
 import { invalid } from '../../core/errors.js'
+import { DECIDERS } from '../../core/store-calls.js'
 import { isPromise } from '../caller-promise.js'
 import { answeredBy } from '../node-framework.js'
 
@@ -116,6 +117,11 @@ export class RateLimitService implements OnModuleInit, OnApplicationShutdown {
    */
   stats(): Promise<RateLimitStats> {
     return this.#policy.stats()
+  }
+
+  /** @internal */
+  [DECIDERS](): readonly object[] {
+    return this.#policy.deciders
   }
 
   /** Closes the limiters that were made from options. A `limiter` of your own stays open. */

@@ -6,6 +6,7 @@ import { DecisionCounts } from '../../core/decision-counts.js'
 import { MembersDecision } from '../../core/group-decision.js'
 import { type Inspect, inspectAs } from '../../core/inspect.js'
 import { admitted } from '../../core/limited.js'
+import { DECIDERS } from '../../core/store-calls.js'
 import { checkMemberKeys, defineNotShared, statsOf, told } from '../../groups/base-group.js'
 import { TextHandle } from '../../memory/text-keys.js'
 import type { RemoteDecision } from '../../remote/remote-decision.js'
@@ -116,6 +117,11 @@ export class RedisGroup implements AsyncLimiterGroup {
       if (!own.isGivenBack) for (const part of parts) part.keep()
       throw error
     }
+  }
+
+  /** @internal */
+  [DECIDERS](): readonly object[] {
+    return [this.#joined]
   }
 
   async stats(): Promise<GroupStats> {

@@ -1,4 +1,4 @@
-import { MillraceError } from '../core/errors.js'
+import { MillraceError } from './errors.js'
 
 /** Whether an error says that a limiter is closed. */
 export function isClosed(error: unknown): boolean {
