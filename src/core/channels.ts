@@ -4,6 +4,7 @@ import { channel } from 'node:diagnostics_channel'
 import { createRequire } from 'node:module'
 import type { BatchDecision } from './batch-decision.js'
 import type { Decision } from './decision.js'
+import { isUndecided } from './decision-source.js'
 import type { EventOptions, EvictionEvent } from './events.js'
 import { lazily } from './lazily.js'
 import { queueMicrotask } from './real-timers.js'
@@ -35,23 +36,42 @@ export function setEventOptions(options: EventOptions): void {
   events().setKeysInEvents(options)
 }
 
+/** Hears of refusals without their keys. */
+type RefusalListener = (rule: string, retryAfterMs: number) => void
+let listener: RefusalListener | undefined
+
+/** Sets who hears of refusals beside the subscribers, in this thread. */
+export function onRefusal(next: RefusalListener | undefined): void {
+  listener = next
+}
+
+/** Whether anybody hears of the keys of refusals. */
+export const hearsKeys = (): boolean => limited.hasSubscribers || blocked.hasSubscribers
+
 /** Whether anybody hears of refusals. */
-export const hearsRefusals = (): boolean => limited.hasSubscribers || blocked.hasSubscribers
+export const hearsRefusals = (): boolean => hearsKeys() || listener !== undefined
 
 /** Publishes a refusal, and returns the decision. One because a store does not answer is none. */
 export function publishRefusal<D extends Decision>(decision: D, key: unknown, rule?: string): D {
-  if (!decision.allowed && hearsRefusals()) events().tellRefusal(limited, blocked, decision, key, rule)
+  if (decision.allowed) return decision
+  if (hearsKeys()) events().tellRefusal(limited, blocked, decision, key, rule)
+  if (!isUndecided(decision.source)) listener?.(rule ?? decision.rule, decision.retryAfterMs)
   return decision
 }
 
 /** Publishes that an address is on a list of those that are refused. */
 export function publishDenied(address: string): void {
+  listener?.('deny', Number.POSITIVE_INFINITY)
   if (blocked.hasSubscribers) events().tell(blocked, address, 'deny', 0, Number.POSITIVE_INFINITY)
 }
 
 /** Publishes the refusals of a batch, whose blocks are not known. @param keys what the caller gave */
 export function publishBatch(batch: BatchDecision, keys: unknown, rule: string): BatchDecision {
   if (limited.hasSubscribers) events().tellBatch(limited, batch, keys, rule)
+  if (listener !== undefined) {
+    const first = batch.allowed.findIndex((allowed, i) => allowed === 0 && !isUndecided(batch.source(i)))
+    if (first >= 0) listener(rule, batch.retryAfterMs(first)) // once for all keys
+  }
   return batch
 }
 

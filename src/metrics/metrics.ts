@@ -4,6 +4,7 @@ import { loadPackage } from '../core/packages.js'
 import { instrumentsFor, type OpenTelemetryMeter } from './opentelemetry.js'
 import { metricsFor, type PrometheusRegistry } from './prometheus.js'
 import { Source } from './source.js'
+import { tellSpans } from './spans.js'
 import type { Counting } from './stats.js'
 
 export type { OpenTelemetryMeter } from './opentelemetry.js'
@@ -60,7 +61,8 @@ export function register(
 
 /**
  * Makes the counts of limiters known to OpenTelemetry. They are read once when its reader collects values. The duration
- * of each call of a store is recorded when the call ends.
+ * of each call of a store is recorded when the call ends. Each refusal of this thread adds the event `rate_limited` to
+ * the active span.
  *
  * A limiter that is closed is no longer observed. A worker thread without a meter of its own adds its numbers to those of
  * the main thread.
@@ -91,5 +93,10 @@ export function observe(
     instrumentsFor(own, source)
     meters.set(own, source)
   }
-  return source.add(limiters)
+  const end = source.add(limiters)
+  const endSpans = tellSpans(api)
+  return async () => {
+    endSpans()
+    await end()
+  }
 }

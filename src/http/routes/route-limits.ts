@@ -1,7 +1,7 @@
 import type { AsyncLimiter } from '../../api/async-limiter.js'
 import type { Limiter } from '../../api/limiter.js'
 import type { LimiterOptions } from '../../api/options.js'
-import { hearsRefusals } from '../../core/channels.js'
+import { hearsKeys } from '../../core/channels.js'
 import { invalid } from '../../core/errors.js'
 import { ENGINE_OPTIONS, refuseUnknown } from '../../core/option-names.js'
 import { MAX_LIMIT } from '../../core/rule-algorithms.js'
@@ -73,7 +73,7 @@ export class RouteLimit<Response> {
   keyOf(ipKey: IpKey, request: HttpRequest): Key {
     const socket = request.socket as { [field: symbol]: Key | undefined } | undefined
     // A handle does not have the text of its key.
-    if (hearsRefusals() || this.#handle === undefined || !ipKey.isBySocket || socket === undefined)
+    if (hearsKeys() || this.#handle === undefined || !ipKey.isBySocket || socket === undefined)
       return ipKey(request)
     const kept = socket[this.#handle]
     if (kept !== undefined) return kept
