@@ -42,13 +42,22 @@ export type { Counts, FigureCounts, RuleCounts, WithoutStore } from './core/deci
 export type { DecisionSource } from './core/decision-source.js'
 export type { Duration } from './core/duration.js'
 export { type ErrorCode, MillraceError } from './core/errors.js'
-export type { EventOptions, EvictionEvent, PolicyEvent, RefusalEvent } from './core/events.js'
+export type {
+  EventOptions,
+  EvictionEvent,
+  OnOutage,
+  OutageChange,
+  PolicyEvent,
+  RefusalEvent,
+} from './core/events.js'
 export type { GroupDecision, GroupDecisionFields } from './core/group-decision.js'
 export { MillraceLimited } from './core/limited.js'
 export type { Signal } from './core/on-abort.js'
+export type { TopOptions } from './core/refusals.js'
 export type { Alignment, Edge } from './core/rule-algorithms.js'
 export type { RuleOptions } from './core/rule-options.js'
 export type { Size } from './core/sizes.js'
+export type { TopKey } from './core/top-keys.js'
 export { type AttachOptions, attachLimiter } from './create/attach-limiter.js'
 export { createLimiter, openLimiter } from './create/create.js'
 export type { FilePlace, SharedLimiter, SharedPolicies } from './engines/share.js'

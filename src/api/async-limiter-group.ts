@@ -1,4 +1,6 @@
 import type { GroupDecision } from '../core/group-decision.js'
+import type { TopOptions } from '../core/refusals.js'
+import type { TopKey } from '../core/top-keys.js'
 import type { GroupKeys, GroupOptions, GroupStats, GroupWaitOptions } from './limiter-group.js'
 import type { AsyncReservation } from './reservation.js'
 
@@ -119,6 +121,23 @@ export interface AsyncLimiterGroup<Name extends string = string> {
    * ```
    */
   refund(decision: GroupDecision<Name>): Promise<number>
+
+  /**
+   * Returns the keys that were refused most since the first call, which begins to count: until then a refusal costs
+   * nothing more. It counts by "space-saving": 1,024 keys at a time, whatever number of keys come, and says by how much
+   * each count may be too high. A key that is missing was refused no more often than the least of all 1,024 counts.
+   *
+   * Counted are the refusals of this group in this thread that are events (`docs/reference/events.md`), of keys that
+   * were given as texts. Rows show keys as events do.
+   * @param options what to count, and how many keys to return
+   * @returns a promise of the keys, the most refused first
+   * @throws {MillraceError} (rejects) `ERR_MILLRACE_INVALID_OPTION`
+   * @example
+   * ```ts
+   * for (const { key, count, error } of await logins.top({ by: 'refused' })) console.log(key, count, error)
+   * ```
+   */
+  top(options: TopOptions): Promise<TopKey[]>
 
   /**
    * Returns what this group has decided. Its members count their own decisions, too: see {@link Limiter.stats}.

@@ -3,6 +3,8 @@
 import type { BatchDecision, Costs } from '../core/batch-decision.js'
 import type { Decision } from '../core/decision.js'
 import type { Duration } from '../core/duration.js'
+import type { TopOptions } from '../core/refusals.js'
+import type { TopKey } from '../core/top-keys.js'
 import type { SharedLimiter } from '../engines/share.js'
 import type { Key, KeyHandle, PackedKeys } from '../memory/keys.js'
 import type {
@@ -372,6 +374,23 @@ export interface AsyncLimiter extends AsyncDisposable {
    * ```
    */
   share(): SharedLimiter
+
+  /**
+   * Returns the keys that were refused most since the first call, which begins to count: until then a refusal costs
+   * nothing more. It counts by "space-saving": 1,024 keys at a time, whatever number of keys come, and says by how much
+   * each count may be too high. A key that is missing was refused no more often than the least of all 1,024 counts.
+   *
+   * Counted are the refusals of this limiter in this thread that are events (`docs/reference/events.md`), of keys that
+   * were given as texts. Rows show keys as events do.
+   * @param options what to count, and how many keys to return
+   * @returns a promise of the keys, the most refused first
+   * @throws {MillraceError} (rejects) `ERR_MILLRACE_INVALID_OPTION`, `ERR_MILLRACE_CLOSED`
+   * @example
+   * ```ts
+   * for (const { key, count, error } of await limiter.top({ by: 'refused' })) console.log(key, count, error)
+   * ```
+   */
+  top(options: TopOptions): Promise<TopKey[]>
 
   /**
    * Returns the counters of this limiter.

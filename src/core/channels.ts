@@ -5,7 +5,7 @@ import { createRequire } from 'node:module'
 import type { BatchDecision } from './batch-decision.js'
 import type { Decision } from './decision.js'
 import { isUndecided } from './decision-source.js'
-import type { EventOptions, EvictionEvent } from './events.js'
+import type { EventOptions, EvictionEvent, RefusedKeys } from './events.js'
 import { lazily } from './lazily.js'
 import { queueMicrotask } from './real-timers.js'
 
@@ -36,6 +36,9 @@ export function setEventOptions(options: EventOptions): void {
   events().setKeysInEvents(options)
 }
 
+/** How many limiters count their refused keys. */
+let counting = 0
+
 /** Hears of refusals without their keys. */
 type RefusalListener = (rule: string, retryAfterMs: number) => void
 let listener: RefusalListener | undefined
@@ -46,28 +49,66 @@ export function onRefusal(next: RefusalListener | undefined): void {
 }
 
 /** Whether anybody hears of the keys of refusals. */
-export const hearsKeys = (): boolean => limited.hasSubscribers || blocked.hasSubscribers
+export const hearsKeys = (): boolean => limited.hasSubscribers || blocked.hasSubscribers || counting > 0
 
 /** Whether anybody hears of refusals. */
 export const hearsRefusals = (): boolean => hearsKeys() || listener !== undefined
 
-/** Publishes a refusal, and returns the decision. One because a store does not answer is none. */
-export function publishRefusal<D extends Decision>(decision: D, key: unknown, rule?: string): D {
-  if (decision.allowed) return decision
-  if (hearsKeys()) events().tellRefusal(limited, blocked, decision, key, rule)
-  if (!isUndecided(decision.source)) listener?.(rule ?? decision.rule, decision.retryAfterMs)
+/** So many more limiters count their refused keys. */
+export function countsRefusedKeys(more: number): void {
+  counting += more
+}
+
+/** The route of the request for which a limiter is called just now. */
+let route: string | undefined
+
+export const presentRoute = (): string | undefined => route
+
+/** Calls a limiter for a request of this route, which the events of its refusals name. */
+export function inRoute<T>(name: string | undefined, act: () => T): T {
+  const before = route
+  route = name
+  try {
+    return act()
+  } finally {
+    route = before
+  }
+}
+
+/**
+ * Publishes a refusal, and returns the decision. One because a store does not answer is none.
+ * @param refusals those of the limiter or group
+ * @param rule in whose name it is published, if not in that of the decision's rule
+ */
+export function publishRefusal<D extends Decision>(
+  decision: D,
+  key: unknown,
+  refusals: RefusedKeys,
+  rule?: string,
+  of = route,
+): D {
+  if (decision.allowed || !hearsRefusals() || isUndecided(decision.source)) return decision
+  refusals.note(key)
+  listener?.(rule ?? decision.rule, decision.retryAfterMs)
+  if (limited.hasSubscribers || blocked.hasSubscribers)
+    events().tellRefusal(limited, blocked, decision, key, of, rule)
   return decision
 }
 
 /** Publishes that an address is on a list of those that are refused. */
-export function publishDenied(address: string): void {
+export function publishDenied(address: string, of: string): void {
   listener?.('deny', Number.POSITIVE_INFINITY)
-  if (blocked.hasSubscribers) events().tell(blocked, address, 'deny', 0, Number.POSITIVE_INFINITY)
+  if (blocked.hasSubscribers) events().tell(blocked, address, 'deny', 0, Number.POSITIVE_INFINITY, of)
 }
 
 /** Publishes the refusals of a batch, whose blocks are not known. @param keys what the caller gave */
-export function publishBatch(batch: BatchDecision, keys: unknown, rule: string): BatchDecision {
-  if (limited.hasSubscribers) events().tellBatch(limited, batch, keys, rule)
+export function publishBatch(
+  batch: BatchDecision,
+  keys: unknown,
+  refusals: RefusedKeys,
+  rule: string,
+): BatchDecision {
+  if (hearsKeys()) events().tellBatch(limited, batch, keys, refusals, rule)
   if (listener !== undefined) {
     const first = batch.allowed.findIndex((allowed, i) => allowed === 0 && !isUndecided(batch.source(i)))
     if (first >= 0) listener(rule, batch.retryAfterMs(first)) // once for all keys

@@ -14,6 +14,11 @@ export interface Channel {
   publish(message: unknown): void
 }
 
+/** Counts refused keys. */
+export interface RefusedKeys {
+  note(key: unknown): void
+}
+
 /** The message of `millrace:limited` and `millrace:blocked`: a refusal. */
 export interface RefusalEvent {
   /** The rule, or the member of a group, in whose name it was refused; `'deny'`: the list of a middleware. */
@@ -23,10 +28,34 @@ export interface RefusalEvent {
    * its hash. Undefined if the caller gave a handle or packed keys, which do not have it.
    */
   readonly key: string | undefined
+  /** The route of a request, as `stats().routes` of its `rateLimit` names it; undefined: no middleware has asked. */
+  readonly route: string | undefined
   /** The limit of the rule; undefined for a key of `checkMany`. */
   readonly limit: number | undefined
   /** Milliseconds until the request would pass; `Infinity`: never. */
   readonly retryAfterMs: number
+}
+
+/** What a limiter does while its server does not answer. */
+export type OnOutage = 'closed' | 'open' | 'local'
+
+/** The message of `millrace:outage` and `millrace:recovered`, and of `onOutageChange`. */
+export interface OutageChange {
+  /**
+   * `'outage'`: a call had no answer, and is decided without the store. `'recovered'`: the store answers again, and no
+   * call has failed for a second; for longer, up to a minute, if outages follow each other within a minute.
+   */
+  readonly state: 'outage' | 'recovered'
+  /** Why the first call of the outage had no answer: an error of the client, of the store, or of the deadline. */
+  readonly cause: unknown
+  /** When the outage began. */
+  readonly since: Date
+  /** The option `onOutage` of the limiter. */
+  readonly policy: OnOutage
+  /** Which store: `'redis'`, `'memcached'`, or the option `source` of a backend. */
+  readonly store: string
+  /** The option `prefix` of the limiter. */
+  readonly prefix: string
 }
 
 /** The message of `millrace:policy-changed`. */
@@ -76,18 +105,26 @@ export function tellRefusal(
   blocked: Channel,
   decision: Decision,
   key: unknown,
+  route: string | undefined,
   rule = decision.rule,
 ): void {
-  if (isUndecided(decision.source)) return
   const refusing = decision.rules.find((part) => part.rule === decision.rule) ?? decision
   const to = isBlocked(refusing) ? blocked : limited
-  if (to.hasSubscribers) tell(to, key, rule, decision.limit, decision.retryAfterMs)
+  if (to.hasSubscribers) tell(to, key, rule, decision.limit, decision.retryAfterMs, route)
 }
 
-export function tellBatch(limited: Channel, batch: BatchDecision, keys: unknown, rule: string): void {
+export function tellBatch(
+  limited: Channel,
+  batch: BatchDecision,
+  keys: unknown,
+  refusals: RefusedKeys,
+  rule: string,
+): void {
   for (let i = 0; i < batch.length; i++) {
-    if (batch.allowed[i] === 0 && !isUndecided(batch.source(i)))
-      tell(limited, Array.isArray(keys) ? keys[i] : undefined, rule, undefined, batch.retryAfterMs(i))
+    if (batch.allowed[i] === 1 || isUndecided(batch.source(i))) continue
+    const key: unknown = Array.isArray(keys) ? keys[i] : undefined
+    refusals.note(key)
+    if (limited.hasSubscribers) tell(limited, key, rule, undefined, batch.retryAfterMs(i), undefined)
   }
 }
 
@@ -97,8 +134,9 @@ export function tell(
   rule: string,
   limit: number | undefined,
   retryAfterMs: number,
+  route: string | undefined,
 ): void {
-  to.publish({ rule, key: shownKey(key), limit, retryAfterMs } satisfies RefusalEvent)
+  to.publish({ rule, key: shownKey(key), route, limit, retryAfterMs } satisfies RefusalEvent)
 }
 
 export function shownKey(key: unknown): string | undefined {

@@ -4,6 +4,8 @@ import { type AsyncReservation, PoolReservation } from '../api/reservation.js'
 import type { Decision } from '../core/decision.js'
 import type { MembersDecision } from '../core/group-decision.js'
 import { admitted } from '../core/limited.js'
+import type { TopOptions } from '../core/refusals.js'
+import type { TopKey } from '../core/top-keys.js'
 import type { GroupMember } from '../limiters/group-member.js'
 import { BaseGroup, type Requests, told, uncounted } from './base-group.js'
 
@@ -15,7 +17,7 @@ export class AsyncGroup extends BaseGroup implements AsyncLimiterGroup {
   }
 
   async check(keys: GroupKeys, cost = 1, options?: GroupOptions): Promise<MembersDecision> {
-    return told(await this.decide(this.requestsFor(keys, cost, options)), keys)
+    return told(await this.decide(this.requestsFor(keys, cost, options)), keys, this.refusals)
   }
 
   async checkOrThrow(keys: GroupKeys, cost?: number, options?: GroupOptions): Promise<MembersDecision> {
@@ -31,7 +33,7 @@ export class AsyncGroup extends BaseGroup implements AsyncLimiterGroup {
     cost: number,
     options?: GroupOptions,
   ): Promise<AsyncReservation<MembersDecision>> {
-    const decision = told(await this.decide(this.requestsFor(keys, cost, options)), keys)
+    const decision = told(await this.decide(this.requestsFor(keys, cost, options)), keys, this.refusals)
     const { change, ...reserved } = this.reserved(decision, cost)
     return new PoolReservation({ ...reserved, change: async (actualCost) => change(actualCost) })
   }
@@ -42,6 +44,10 @@ export class AsyncGroup extends BaseGroup implements AsyncLimiterGroup {
 
   async refund(decision: MembersDecision): Promise<number> {
     return this.giveBack(decision)
+  }
+
+  async top(options: TopOptions): Promise<TopKey[]> {
+    return this.refusals.top(options)
   }
 
   async stats(): Promise<GroupStats> {

@@ -15,6 +15,7 @@ import { MembersDecision } from '../core/group-decision.js'
 import { Outcome } from '../core/inline-decision.js'
 import { type Inspect, inspectAs } from '../core/inspect.js'
 import type { Signal } from '../core/on-abort.js'
+import { Refusals } from '../core/refusals.js'
 import { hasOutcome } from '../core/rules-decision.js'
 import { verdictOf } from '../core/verdict.js'
 import type { GroupMember, MemberRequest } from '../limiters/group-member.js'
@@ -40,12 +41,17 @@ export abstract class BaseGroup {
   /** Figures of members are not read: that would take longer than the decision. */
   readonly #counts = new DecisionCounts(Number.POSITIVE_INFINITY)
   readonly #queues = new GroupQueues<MembersDecision>()
+  readonly #refusals = new Refusals()
 
   constructor(kind: string, members: readonly GroupMember[]) {
     this.#kind = kind
     this.#names = members.map(({ name }) => name)
     this.#own = members
     defineNotShared(this)
+  }
+
+  protected get refusals(): Refusals {
+    return this.#refusals
   }
 
   protected get own(): readonly GroupMember[] {
@@ -214,9 +220,9 @@ export abstract class BaseGroup {
 }
 
 /** Publishes a refusal of a group where somebody hears it, with the key of the member that refused. */
-export function told(decision: MembersDecision, keys: GroupKeys): MembersDecision {
+export function told(decision: MembersDecision, keys: GroupKeys, refusals: Refusals): MembersDecision {
   if (decision.allowed || !hearsRefusals()) return decision
-  return publishRefusal(decision, keys[decision.member], decision.member)
+  return publishRefusal(decision, keys[decision.member], refusals, decision.member)
 }
 
 /** The counts of a group. */

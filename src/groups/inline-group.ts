@@ -9,6 +9,8 @@ import { InlineReservation, type Reservation } from '../api/reservation.js'
 import type { Decision } from '../core/decision.js'
 import type { MembersDecision } from '../core/group-decision.js'
 import { admitted } from '../core/limited.js'
+import type { TopOptions } from '../core/refusals.js'
+import type { TopKey } from '../core/top-keys.js'
 import type { GroupMember } from '../limiters/group-member.js'
 import { BaseGroup, type Requests, told, uncounted } from './base-group.js'
 
@@ -20,7 +22,7 @@ export class InlineGroup extends BaseGroup implements LimiterGroup {
   }
 
   check(keys: GroupKeys, cost = 1, options?: GroupOptions): MembersDecision {
-    return told(this.decide(this.requestsFor(keys, cost, options)), keys)
+    return told(this.decide(this.requestsFor(keys, cost, options)), keys, this.refusals)
   }
 
   checkOrThrow(keys: GroupKeys, cost?: number, options?: GroupOptions): MembersDecision {
@@ -32,7 +34,7 @@ export class InlineGroup extends BaseGroup implements LimiterGroup {
   }
 
   reserve(keys: GroupKeys, cost: number, options?: GroupOptions): Reservation<MembersDecision> {
-    const decision = told(this.decide(this.requestsFor(keys, cost, options)), keys)
+    const decision = told(this.decide(this.requestsFor(keys, cost, options)), keys, this.refusals)
     return new InlineReservation(this.reserved(decision, cost))
   }
 
@@ -42,6 +44,10 @@ export class InlineGroup extends BaseGroup implements LimiterGroup {
 
   refund(decision: MembersDecision): number {
     return this.giveBack(decision)
+  }
+
+  top(options: TopOptions): TopKey[] {
+    return this.refusals.top(options)
   }
 
   stats(): GroupStats {

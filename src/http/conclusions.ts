@@ -2,6 +2,7 @@ import type { AsyncLimiter } from '../api/async-limiter.js'
 import type { Limiter } from '../api/limiter.js'
 import type { Decision } from '../core/decision.js'
 import { isUndecided } from '../core/decision-source.js'
+import type { Refusals } from '../core/refusals.js'
 import type { Key } from '../memory/keys.js'
 import { Bans, type Judgement, type RefusedCall } from './bans.js'
 import { type BlockState, blockOf } from './blocks.js'
@@ -34,6 +35,7 @@ export class Conclusions<Request, Response> {
   readonly #options: RateLimitOptions<Request, Response>
   readonly #answers: Answers<Request>
   readonly #failures: Failures<Request>
+  readonly #refusals: Refusals
   readonly #bans: Bans | undefined
   readonly #delays: Delays | undefined
   readonly #isShadow: boolean
@@ -47,11 +49,13 @@ export class Conclusions<Request, Response> {
     limits: RouteLimits<Response>,
     answers: Answers<Request>,
     failures: Failures<Request>,
+    refusals: Refusals,
   ) {
     this.#framework = framework
     this.#options = options
     this.#answers = answers
     this.#failures = failures
+    this.#refusals = refusals
     this.#bans = Bans.of(options, limits)
     this.#delays = Delays.of(options, limits)
     this.#isShadow = !isEnforced(options)
@@ -210,6 +214,7 @@ export class Conclusions<Request, Response> {
 
   #refusal(call: Call<Request, Response>, { isBanned, decision }: Judgement): Refusal {
     const { limit, request, response, follows } = call
+    this.#refusals.note(call.key)
     // A refusal that begins a ban is one by the limit, though its answer is that of the ban.
     limit.counts.decisions.count(call.decision.allowed ? decision : call.decision, 'decided', isBanned)
     this.#framework.keep(request, response, decision)

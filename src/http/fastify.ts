@@ -1,6 +1,8 @@
 import type { FastifyInstance, FastifyPluginCallback, FastifyReply, FastifyRequest } from 'fastify'
 import type { Decision } from '../core/decision.js'
 import { invalid } from '../core/errors.js'
+import type { TopOptions } from '../core/refusals.js'
+import type { TopKey } from '../core/top-keys.js'
 import type { Framework } from './framework.js'
 import { connectionOf, hasGone, onEnd } from './node-framework.js'
 import type { RateLimitOptions, RouteRules } from './options.js'
@@ -55,6 +57,8 @@ declare module 'fastify' {
     resetRateLimit(key: string): Promise<void>
     /** What became of the requests of the first limiter of the app, by route and by rule. */
     rateLimitStats(): Promise<RateLimitStats>
+    /** Returns the keys of the requests that were refused most by the first limiter of this app: see `Limiter.top`. */
+    rateLimitTop(options: TopOptions): Promise<TopKey[]>
   }
 }
 
@@ -142,6 +146,7 @@ function install(fastify: FastifyInstance, options: FastifyOptions): void {
   if (!fastify.hasDecorator('resetRateLimit')) {
     fastify.decorate('resetRateLimit', async (key: string) => policy.reset(key))
     fastify.decorate('rateLimitStats', () => policy.stats())
+    fastify.decorate('rateLimitTop', (options: TopOptions) => policy.top(options))
   }
 
   const finish = (step: Step, request: FastifyRequest, reply: FastifyReply, next: () => void): void => {

@@ -1,9 +1,11 @@
 import type { AsyncLimiter } from '../api/async-limiter.js'
 import { isCost } from '../api/checks.js'
 import type { Limiter } from '../api/limiter.js'
-import { publishDenied } from '../core/channels.js'
+import { hearsRefusals, inRoute, publishDenied } from '../core/channels.js'
 import type { Decision } from '../core/decision.js'
+import { Refusals, type TopOptions } from '../core/refusals.js'
 import { DECIDERS } from '../core/store-calls.js'
+import type { TopKey } from '../core/top-keys.js'
 import { isKeyString, type Key } from '../memory/keys.js'
 import { AddressList } from './addresses/address-list.js'
 import { isPromise, within } from './caller-promise.js'
@@ -49,6 +51,7 @@ export class Policy<Request, Response> {
   readonly #failures: Failures<Request>
   readonly #isShadow: boolean
   readonly #timeoutMs: number
+  readonly #refusals = new Refusals()
   #denied = 0
   #failed = 0
 
@@ -73,7 +76,14 @@ export class Policy<Request, Response> {
     this.#hasGate = [skip, ignoreUserAgents, allow, deny].some((option) => option !== undefined)
     this.#answers = new Answers<Request>(options)
     this.#failures = new Failures(options.onError)
-    this.#conclusions = new Conclusions(options, framework, this.#limits, this.#answers, this.#failures)
+    this.#conclusions = new Conclusions(
+      options,
+      framework,
+      this.#limits,
+      this.#answers,
+      this.#failures,
+      this.#refusals,
+    )
     this.#isShadow = !isEnforced(options)
     this.#timeoutMs = checkKeyTimeout(options.keyTimeoutMs)
   }
@@ -142,6 +152,7 @@ export class Policy<Request, Response> {
     const handles = {
       reset: (key: string) => this.reset(key),
       stats: () => this.stats(),
+      top: (options: TopOptions) => this.top(options),
       close: () => this.close(),
       [DECIDERS]: () => this.deciders,
     }
@@ -151,6 +162,11 @@ export class Policy<Request, Response> {
   /** The limiters of the routes, each once: routes may share one. */
   get deciders(): readonly (Limiter | AsyncLimiter)[] {
     return [...new Set(this.#limits.all().map(({ limiter }) => limiter))]
+  }
+
+  /** The keys, and denied addresses, of the requests that were refused most. */
+  async top(options: TopOptions): Promise<TopKey[]> {
+    return this.#refusals.top(options)
   }
 
   /** What became of the requests. */
@@ -174,6 +190,7 @@ export class Policy<Request, Response> {
 
   /** Closes the limiters that were made from the options. */
   async close(): Promise<void> {
+    this.#refusals.close()
     await Promise.all([this.#limits.close(), this.#conclusions.close()])
   }
 
@@ -199,7 +216,8 @@ export class Policy<Request, Response> {
       const address = this.#keys.addressOf(raw)
       if (!this.#isShadow && this.#deny?.has(address)) {
         this.#denied++
-        publishDenied(address)
+        publishDenied(address, limit.name)
+        this.#refusals.note(address)
         this.#conclusions.tell(request, deniedDecision(), address)
         return this.#answers.denied(raw)
       }
@@ -247,7 +265,9 @@ export class Policy<Request, Response> {
     const { limiter } = limit
     const own = ownLimit === undefined && !limit.needsOwnLimit ? undefined : limit.checkOwnLimit(ownLimit)
     ;(this.#framework.identityOf(request, response) as Met)[limit.met] = true
-    const decision = own === undefined ? limiter.check(checked, units) : limiter.check(checked, units, own)
+    const decide = () =>
+      own === undefined ? limiter.check(checked, units) : limiter.check(checked, units, own)
+    const decision = hearsRefusals() ? inRoute(limit.name, decide) : decide()
     if (isPromise(decision)) {
       return Promise.resolve(decision).then((made) =>
         this.#conclusions.conclude(limit, request, response, checked, units, own, made),

@@ -1,11 +1,13 @@
-import type { LimiterStats } from '../api/limiter.js'
+import type { Limiter, LimiterStats } from '../api/limiter.js'
 import {
   DecisionCounts,
   type FigureCounts,
   type RuleCounts,
   type WithoutStore,
 } from '../core/decision-counts.js'
+import type { TopOptions } from '../core/refusals.js'
 import { sumOf } from '../core/sum-of.js'
+import type { TopKey } from '../core/top-keys.js'
 
 /** What became of requests. */
 export interface RequestCounts extends FigureCounts {
@@ -40,6 +42,12 @@ export interface RateLimitHandles {
    * @throws {MillraceError} (rejects) `ERR_MILLRACE_CLOSED`
    */
   stats(): Promise<RateLimitStats>
+  /**
+   * Returns the keys of the requests that were refused most, and denied addresses, since the first call: see
+   * {@link Limiter.top}.
+   * @throws {MillraceError} (rejects) `ERR_MILLRACE_INVALID_OPTION`
+   */
+  top(options: TopOptions): Promise<TopKey[]>
   /** Closes the limiters that were made from the options. A `limiter` of your own stays open. */
   close(): Promise<void>
 }

@@ -24,12 +24,14 @@ import {
 import type { LimiterStats } from '../api/limiter.js'
 import { type AsyncReservation, PoolReservation } from '../api/reservation.js'
 import type { BatchDecision, Costs } from '../core/batch-decision.js'
-import { hearsRefusals, publishBatch, publishRefusal } from '../core/channels.js'
+import { hearsRefusals, presentRoute, publishBatch, publishRefusal } from '../core/channels.js'
 import type { Decision } from '../core/decision.js'
 import type { Duration } from '../core/duration.js'
 import { MillraceError } from '../core/errors.js'
 import { admitted } from '../core/limited.js'
 import type { Signal } from '../core/on-abort.js'
+import type { TopOptions } from '../core/refusals.js'
+import type { TopKey } from '../core/top-keys.js'
 import type { CallLimit } from '../engines/engine.js'
 import type { Key, PackedKeys } from '../memory/keys.js'
 import { type Backend, BaseLimiter } from './base-limiter.js'
@@ -74,6 +76,11 @@ export abstract class AsyncFacade<K, B extends AsyncBackend<K>>
 {
   #closing: Promise<void> | undefined = undefined
 
+  /** Whether its user publishes its refusals. @internal */
+  protected get isSilent(): boolean {
+    return false
+  }
+
   /** Whether this limiter has decided it. @internal */
   owns(what: unknown): boolean {
     return this.backend.owns(what)
@@ -85,7 +92,9 @@ export abstract class AsyncFacade<K, B extends AsyncBackend<K>>
 
   check(key: Key, cost = 1, options?: CheckOptions & CallOptions): Promise<Decision> {
     const decided = this.#decide('check', key, cost, options)
-    return hearsRefusals() ? decided.then((decision) => publishRefusal(decision, key)) : decided
+    if (!hearsRefusals() || this.isSilent) return decided
+    const route = presentRoute()
+    return decided.then((decision) => publishRefusal(decision, key, this.refusals, undefined, route))
   }
 
   async checkOrThrow(key: Key, cost?: number, options?: CheckOptions & CallOptions): Promise<Decision> {
@@ -121,7 +130,12 @@ export abstract class AsyncFacade<K, B extends AsyncBackend<K>>
     checkSignal(signal)
     const own = ownCosts(costs, batch.length)
     checkOpen(this.backend) // once more: a getter may have closed the limiter
-    return publishBatch(await batch.decide(own, remaining, signal), keys, this.backend.names.names[0]!)
+    return publishBatch(
+      await batch.decide(own, remaining, signal),
+      keys,
+      this.refusals,
+      this.backend.names.names[0]!,
+    )
   }
 
   async usage(key: Key, lastMs?: Duration, options: UsageOptions = {}): Promise<number> {
@@ -167,6 +181,11 @@ export abstract class AsyncFacade<K, B extends AsyncBackend<K>>
 
   abstract stats(): Promise<LimiterStats>
 
+  async top(options: TopOptions): Promise<TopKey[]> {
+    checkOpen(this.backend)
+    return this.refusals.top(options)
+  }
+
   /**
    * Waits for the pending requests, then ends what the limiter has opened: its workers, or its connections. Pending
    * `wait` calls reject. The counts stay where they are. A second call does nothing.
@@ -177,6 +196,7 @@ export abstract class AsyncFacade<K, B extends AsyncBackend<K>>
    */
   close(): Promise<void> {
     this.backend.isOpen = false
+    this.refusals.close()
     this.#closing ??= this.backend.close()
     return this.#closing
   }

@@ -13,6 +13,7 @@ import type { Decision } from '../core/decision.js'
 import type { Duration } from '../core/duration.js'
 import { type Inspect, inspectAs } from '../core/inspect.js'
 import type { Signal } from '../core/on-abort.js'
+import { Refusals } from '../core/refusals.js'
 import { type CountedRule, ofRate } from '../core/rule-options.js'
 import type { CallLimit } from '../engines/engine.js'
 import type { SharedLimiter } from '../engines/share.js'
@@ -48,6 +49,7 @@ export abstract class BaseLimiter<K, B extends Backend<K>>
   readonly #backend: B
   /** Pending calls of `wait`. */
   #waiting = 0
+  #refusals = new Refusals()
 
   /** @internal @param open makes the backend of this limiter, which owns the handles of keys */
   constructor(open: (owner: object) => B) {
@@ -62,6 +64,16 @@ export abstract class BaseLimiter<K, B extends Backend<K>>
   /** @internal */
   protected get backend(): B {
     return this.#backend
+  }
+
+  /** Of several limiters for one configuration store, those of the first one. @internal */
+  get refusals(): Refusals {
+    return this.#refusals
+  }
+
+  /** @internal */
+  set refusals(shared: Refusals) {
+    this.#refusals = shared
   }
 
   get rule(): LimiterRule {

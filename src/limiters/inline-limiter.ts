@@ -24,7 +24,9 @@ import type { Duration } from '../core/duration.js'
 import { Outcome } from '../core/inline-decision.js'
 import { lazily } from '../core/lazily.js'
 import { admitted } from '../core/limited.js'
+import type { TopOptions } from '../core/refusals.js'
 import { hasOutcome, shadowedRules } from '../core/rules-decision.js'
+import type { TopKey } from '../core/top-keys.js'
 import type { CallLimit, Engine, OwnDecision } from '../engines/engine.js'
 import type { RuleEngine } from '../engines/inline/rule-engine.js'
 import type { RuleMemory } from '../memory/arenas.js'
@@ -122,6 +124,7 @@ export abstract class InlineLimiter<D extends OwnDecision>
     return publishBatch(
       this.engine.checkMany(fingerprints, own, remaining),
       keys,
+      this.refusals,
       this.backend.names.names[0]!,
     )
   }
@@ -192,9 +195,15 @@ export abstract class InlineLimiter<D extends OwnDecision>
     return { ...this.engine.statistics(), waiting: this.waiting }
   }
 
+  top(options: TopOptions): TopKey[] {
+    checkOpen(this.backend)
+    return this.refusals.top(options)
+  }
+
   async close(): Promise<void> {
     const { backend } = this
     if (!backend.isOpen) return
+    this.refusals.close()
     this.#engine.close()
     backend.isOpen = false
     backend.waiters.close(closedError()) // before the release: it reads the memory
@@ -235,7 +244,7 @@ export abstract class InlineLimiter<D extends OwnDecision>
 
   /** Publishes a refusal where somebody hears it. @internal */
   protected refused(decision: D, key: Key): D {
-    return hearsRefusals() ? publishRefusal(decision, key) : decision
+    return hearsRefusals() ? publishRefusal(decision, key, this.refusals) : decision
   }
 
   /** @internal */

@@ -12,9 +12,12 @@ import type { AsyncReservation } from '../api/reservation.js'
 import { MAX_POLICY_KEY } from '../config/policy-keys.js'
 import { DecidedBatch } from '../core/base-batch.js'
 import type { BatchDecision, Costs } from '../core/batch-decision.js'
+import { inRoute, presentRoute } from '../core/channels.js'
 import type { Decision } from '../core/decision.js'
 import { MillraceError } from '../core/errors.js'
 import { admitted } from '../core/limited.js'
+import type { TopOptions } from '../core/refusals.js'
+import type { TopKey } from '../core/top-keys.js'
 import type { RuleEngine } from '../engines/inline/rule-engine.js'
 import type { Key, PackedKeys } from '../memory/keys.js'
 import { carryOverLater } from './carry-over.js'
@@ -76,10 +79,17 @@ export class AsyncConfiguredLimiter extends ConfiguredBase<AsyncMember> implemen
     checkCost(cost)
     const text = this.keys.read(key)
     const known = this.choice.peek(text)
+    const route = presentRoute()
     const isNow = isKnown(known.plan) && this.#moves.size === 0
     const owner = isNow ? this.choice.ownerBy(known) : await this.#ownerOf(text)
     if (owner === undefined) return this.pending()
-    return owner.member.limiter[method](text, cost, this.choice.optionsFor(owner, options))
+    const { limiter } = owner.member
+    return inRoute(route, () => limiter[method](text, cost, this.choice.optionsFor(owner, options)))
+  }
+
+  async top(options: TopOptions): Promise<TopKey[]> {
+    checkOpen(this.choice)
+    return this.choice.first.top(options)
   }
 
   /** The owner of a key, as far as its policy is known by the deadline; undefined: to be refused. */

@@ -14,9 +14,11 @@ import { InlineReservation, type Reservation } from '../api/reservation.js'
 import { MAX_POLICY_KEY } from '../config/policy-keys.js'
 import { DecidedBatch } from '../core/base-batch.js'
 import type { BatchDecision, Costs } from '../core/batch-decision.js'
-import { hearsRefusals, publishRefusal } from '../core/channels.js'
+import { hearsRefusals, publishBatch, publishRefusal } from '../core/channels.js'
 import type { Decision } from '../core/decision.js'
 import { admitted } from '../core/limited.js'
+import type { TopOptions } from '../core/refusals.js'
+import type { TopKey } from '../core/top-keys.js'
 import type { Engine, OwnDecision } from '../engines/engine.js'
 import type { AnyInlineLimiter } from '../limiters/limiter-on.js'
 import type { Hasher } from '../memory/hash.js'
@@ -80,13 +82,17 @@ export class ConfiguredLimiter extends ConfiguredBase<AnyInlineLimiter> implemen
       const hasher = this.#hasher
       hasher.hash(key)
       const decided = this.#decide(key, hasher.lo, hasher.hi, cost, NO_WAY)
-      return decided.allowed || !hearsRefusals() ? decided : publishRefusal(decided, key)
+      return decided.allowed || !hearsRefusals()
+        ? decided
+        : publishRefusal(decided, key, this.choice.first.refusals)
     }
     const handle = this.#reader.owned(key)
     const decision = this.#decide(handle, handle.lo, handle.hi, cost, handle.way)
     const { way } = decision as OwnDecision
     if (way !== undefined && handle.way !== way) handle.way = way
-    return decision.allowed || !hearsRefusals() ? decision : publishRefusal(decision, key)
+    return decision.allowed || !hearsRefusals()
+      ? decision
+      : publishRefusal(decision, key, this.choice.first.refusals)
   }
 
   #decide(key: Key, lo: number, hi: number, cost: number, hint: number): Decision {
@@ -206,14 +212,18 @@ export class ConfiguredLimiter extends ConfiguredBase<AnyInlineLimiter> implemen
       if (plans[i] !== plans[0]) isOne = false
     }
     if (isOne && (plans[0] ?? DEFAULT_PLAN) === DEFAULT_PLAN)
-      return this.choice.first.engine.checkMany(fingerprints, own, remaining)
+      return this.#published(this.choice.first.engine.checkMany(fingerprints, own, remaining), keys)
     const batch = new DecidedBatch(plans.length, remaining, this.choice.hasUnit)
     for (let i = 0; i < plans.length; i++) {
       const cost = typeof own === 'number' ? own : own[i]!
       // Looked up once more: the plan of a key may have been forgotten for those of others.
       batch.add(i, this.#decide(texts[i]!, fingerprints[2 * i]!, fingerprints[2 * i + 1]!, cost, NO_WAY))
     }
-    return batch
+    return this.#published(batch, keys)
+  }
+
+  #published(batch: BatchDecision, keys: readonly Key[] | PackedKeys): BatchDecision {
+    return publishBatch(batch, keys, this.choice.first.refusals, this.rule.name)
   }
 
   async wait(key: Key, options: WaitOptions = {}): Promise<Decision> {
@@ -260,6 +270,11 @@ export class ConfiguredLimiter extends ConfiguredBase<AnyInlineLimiter> implemen
   stats(): LimiterStats {
     checkOpen(this.choice)
     return this.total(this.choice.members.map(({ limiter }) => limiter.stats()))
+  }
+
+  top(options: TopOptions): TopKey[] {
+    checkOpen(this.choice)
+    return this.choice.first.top(options)
   }
 
   override close(): Promise<void> {

@@ -6,6 +6,7 @@ import type { ConfigStore } from '../config/config-store.js'
 import { publishPolicy } from '../core/channels.js'
 import type { ConfigStatistics } from '../core/config-statistics.js'
 import { MillraceError } from '../core/errors.js'
+import type { Refusals } from '../core/refusals.js'
 import { sumOf } from '../core/sum-of.js'
 import { isUncounted } from '../core/uncounted-limit.js'
 import type { CallLimit } from '../engines/engine.js'
@@ -14,6 +15,7 @@ import { presentShape } from '../limiters/shown-rules.js'
 import { type CachedPolicy, type CacheSettings, PolicyCache } from './cache.js'
 import { isKnown, limitOfValue, memberIn, OF_MEMBER, valueIn } from './plan.js'
 import { type MemberMaker, type PlanLimits, type PlanMember, PolicyPlans } from './policy-plans.js'
+import type { PolicyShape } from './policy-shape.js'
 
 /** What a limiter does when policies change. */
 export interface ChoiceUser {
@@ -41,6 +43,7 @@ export interface KeyOwner<L> {
 /** A limiter that knows its own decisions. */
 export interface OwningLimiter {
   owns(decision: unknown): boolean
+  refusals: Refusals
   /** If it counts in memory. */
   readonly ruleEngines?: readonly RuleEngine[]
   close(): Promise<void>
@@ -63,7 +66,9 @@ export class PolicyChoice<L extends OwningLimiter> {
   /** @param first counts the keys without a policy */
   constructor(first: PlanMember<L>, maker: MemberMaker<L>, settings: ChoiceSettings) {
     const { maxWindows, cache, report } = settings
-    this.#plans = new PolicyPlans(first, maker, maxWindows, 2 * cache.maxKeys, report)
+    const { refusals } = first.limiter
+    const make = (shape: PolicyShape) => Object.assign(maker.make(shape), { refusals })
+    this.#plans = new PolicyPlans(first, { ...maker, make }, maxWindows, 2 * cache.maxKeys, report)
     this.members = this.#plans.members
     this.onMiss = settings.onMiss
     this.deadlineMs = cache.deadlineMs

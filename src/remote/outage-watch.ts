@@ -1,33 +1,14 @@
 import { publishOutage } from '../core/channels.js'
+import type { OnOutage, OutageChange } from '../core/events.js'
 import { inert } from '../core/inert.js'
 import { clearTimeout, queueMicrotask, setTimeout } from '../core/real-timers.js'
 import { messageOf } from './last-error.js'
 
-/** What a limiter does while its server does not answer. */
-export type OnOutage = 'closed' | 'open' | 'local'
+export type { OnOutage, OutageChange }
 
 /** An outage is over when no call has failed for so long. */
 const SHORTEST_STEADY_MS = 1_000
 const LONGEST_STEADY_MS = 60_000
-
-/** The beginning or the end of an outage, for `onOutageChange`. */
-export interface OutageChange {
-  /**
-   * `'outage'`: a call had no answer, and is decided without the store. `'recovered'`: the store answers again, and no
-   * call has failed for a second; for longer, up to a minute, if outages follow each other within a minute.
-   */
-  readonly state: 'outage' | 'recovered'
-  /** Why the first call of the outage had no answer: an error of the client, of the store, or of the deadline. */
-  readonly cause: unknown
-  /** When the outage began. */
-  readonly since: Date
-  /** The option `onOutage` of the limiter. */
-  readonly policy: OnOutage
-  /** Which store: `'redis'`, `'memcached'`, or the option `source` of a backend. */
-  readonly store: string
-  /** The option `prefix` of the limiter. */
-  readonly prefix: string
-}
 
 const MEANS: Readonly<Record<OnOutage, string>> = {
   open: "onOutage: 'open' allows all requests until it does",

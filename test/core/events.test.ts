@@ -214,6 +214,38 @@ test('keys are hashed by the secret of the caller, in whole', async () => {
   assertRaises(() => setEventOptions({ key: 'hash' } as never), 'ERR_MILLRACE_INVALID_OPTION', 'options')
 })
 
+test('the refusal of a request names its route, also by a limiter that answers later', async () => {
+  const pool = createLimiter({ ...MINUTE, engine: 'pool', pool: { maxThreads: 1 } })
+  const configured = createLimiter({
+    config: memoryConfig(),
+    default: MINUTE,
+    engine: 'pool',
+    pool: { maxThreads: 1 },
+  })
+  const routes = {
+    'GET /inline': MINUTE,
+    'GET /pool': { limiter: pool },
+    'GET /policy': { limiter: configured },
+  }
+  const limited = rateLimit({ routes })
+  const messages = await heard('millrace:limited', () =>
+    withServer(
+      (request, response) => limited(request, response, () => response.end()),
+      async (url) => {
+        const paths = ['inline', 'pool', 'policy'].flatMap((name) => [name, name])
+        for (const path of paths) await (await fetch(`${url}/${path}`)).text()
+        await pool.check('another')
+        await pool.check('another')
+      },
+    ),
+  )
+  assert.equal(
+    messages.map(({ route }) => route),
+    ['GET /inline', 'GET /pool', 'GET /policy', undefined],
+  )
+  await Promise.all([limited.close(), pool.close(), configured.close()])
+})
+
 test('a middleware tells the key of a refused request, and of one on the list deny', async () => {
   const told: unknown[][] = []
   const onLimited = (_: unknown, { rule }: { rule: string }, key: string) => void told.push([rule, key])
@@ -233,6 +265,10 @@ test('a middleware tells the key of a refused request, and of one on the list de
     ['deny', '127.0.0.1'],
   ])
   assert.equal([textsOf(refused), textsOf(denied)], [[['minute', '127.0.0.1']], [['deny', '127.0.0.1']]])
+  assert.equal(
+    [...refused, ...denied].map(({ route }) => route),
+    ['default', 'default'],
+  )
   await limited.close()
   await denying.close()
 })

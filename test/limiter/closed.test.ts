@@ -27,6 +27,7 @@ const MEMBERS: Record<Exclude<keyof Limiter, Async>, (limiter: Limiter) => unkno
   rules: (limiter) => limiter.rules,
   share: (limiter) => limiter.share(),
   stats: (limiter) => limiter.stats(),
+  top: (limiter) => limiter.top({ by: 'refused' }),
 }
 
 for (const [name, act] of Object.entries(MEMBERS)) {

@@ -1,5 +1,6 @@
 // run: once
 // Groups of limiters on Redis: one call of the script decides, all or nothing.
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { inspect } from 'node:util'
 import { Redis } from 'ioredis'
 import { createLimiter, group } from 'millrace'
@@ -154,6 +155,28 @@ any('refused by name: the same limiter twice', () => {
   const limiter = made()
   assert.throws(() => group({ a: limiter, b: limiter }), /a limiter other than members\.a/)
   void limiter.close()
+})
+
+test('a refusal is published once, with the member and its key, and counted so by top', async () => {
+  await withGroup({}, async ({ both }) => {
+    await both.check(KEYS, 5)
+    await both.top({ by: 'refused' })
+    const heard: unknown[] = []
+    const hear = (message: unknown) => heard.push(message)
+    subscribe('millrace:limited', hear)
+    await both.check(KEYS)
+    await both.check(KEYS, 9)
+    unsubscribe('millrace:limited', hear)
+    const told = heard.map((message) => [
+      (message as { rule: string }).rule,
+      (message as { key: string }).key,
+    ])
+    assert.equal(told, [
+      ['account', 'alice'],
+      ['account', 'alice'],
+    ])
+    assert.equal(await both.top({ by: 'refused' }), [{ key: 'alice', count: 2, error: 0 }])
+  })
 })
 
 test.run()

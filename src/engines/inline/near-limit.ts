@@ -47,7 +47,11 @@ export class NearLimit {
 
   /** Whether an admission by this limit may be near it, which left this admission word and this tick. */
   isSuspect(adm: number, tick: number, limit: number): boolean {
-    if (this.#perTick === 0) return (adm & this.#mask) >= limit * this.share
+    if (this.#perTick !== 0) return this.#isLate(adm, tick, limit)
+    return (adm & this.#mask) >= limit * this.share
+  }
+
+  #isLate(adm: number, tick: number, limit: number): boolean {
     const time = (adm - Math.imul(tick >>> 1, this.#perTick)) & this.#mask
     return time >= this.#full * this.share - this.#full / limit // units are rounded up
   }

@@ -7,7 +7,9 @@ import {
 } from '@nestjs/common'
 import { ApplicationConfig, MetadataScanner, ModulesContainer, Reflector } from '@nestjs/core'
 import { invalid } from '../../core/errors.js'
+import type { TopOptions } from '../../core/refusals.js'
 import { DECIDERS } from '../../core/store-calls.js'
+import type { TopKey } from '../../core/top-keys.js'
 import { isPromise } from '../caller-promise.js'
 import { answeredBy } from '../node-framework.js'
 
@@ -122,6 +124,11 @@ export class RateLimitService implements OnModuleInit, OnApplicationShutdown {
   /** @internal */
   [DECIDERS](): readonly object[] {
     return this.#policy.deciders
+  }
+
+  /** Returns the keys of the requests that were refused most: see {@link Limiter.top}. */
+  top(options: TopOptions): Promise<TopKey[]> {
+    return this.#policy.top(options)
   }
 
   /** Closes the limiters that were made from options. A `limiter` of your own stays open. */

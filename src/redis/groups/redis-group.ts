@@ -6,7 +6,9 @@ import { DecisionCounts } from '../../core/decision-counts.js'
 import { MembersDecision } from '../../core/group-decision.js'
 import { type Inspect, inspectAs } from '../../core/inspect.js'
 import { admitted } from '../../core/limited.js'
+import { Refusals, type TopOptions } from '../../core/refusals.js'
 import { DECIDERS } from '../../core/store-calls.js'
+import type { TopKey } from '../../core/top-keys.js'
 import { checkMemberKeys, defineNotShared, statsOf, told } from '../../groups/base-group.js'
 import { TextHandle } from '../../memory/text-keys.js'
 import type { RemoteDecision } from '../../remote/remote-decision.js'
@@ -34,6 +36,7 @@ export class RedisGroup implements AsyncLimiterGroup {
   readonly #memberOf: readonly number[]
   readonly #joined: RemoteLimiter
   readonly #decided = new WeakMap<MembersDecision, RemoteDecision>()
+  readonly #refusals = new Refusals()
   #waits = 0
   /** A closed member ends the pending waits of the group, which nobody can use any more. */
   readonly #end = (): void => void this.#joined.close()
@@ -46,7 +49,7 @@ export class RedisGroup implements AsyncLimiterGroup {
     this.#members = members
     this.#names = members.map(({ name }) => name)
     this.#memberOf = members.flatMap(({ groupNames }, i) => groupNames.map(() => i))
-    this.#joined = new RemoteLimiter('RedisGroup', own, (owner) => ({
+    this.#joined = new JoinedLimiter('RedisGroup', own, (owner) => ({
       store: new GroupEngine(owner, members),
     }))
     defineNotShared(this)
@@ -124,6 +127,10 @@ export class RedisGroup implements AsyncLimiterGroup {
     return [this.#joined]
   }
 
+  async top(options: TopOptions): Promise<TopKey[]> {
+    return this.#refusals.top(options)
+  }
+
   async stats(): Promise<GroupStats> {
     return statsOf(this.#counts)
   }
@@ -165,7 +172,7 @@ export class RedisGroup implements AsyncLimiterGroup {
       if (decision.allowed || name === decision.member)
         limiter.statistics.decisions.count(partsOf(decision)[i]!)
     const keys = keysIn(joined.requested.key)
-    return told(decision, Object.fromEntries(this.#names.map((name, i) => [name, keys[i]!])))
+    return told(decision, Object.fromEntries(this.#names.map((name, i) => [name, keys[i]!])), this.#refusals)
   }
 
   #decisionOf(joined: RemoteDecision): MembersDecision {
@@ -177,6 +184,13 @@ export class RedisGroup implements AsyncLimiterGroup {
     const decision = new MembersDecision(this, this.#names, parts, this.#memberOf[deciding] ?? -1)
     this.#decided.set(decision, joined)
     return decision
+  }
+}
+
+/** The group publishes its refusals, in the names of members. */
+class JoinedLimiter extends RemoteLimiter {
+  protected override get isSilent(): boolean {
+    return true
   }
 }
 
