@@ -9,12 +9,12 @@ const HOST = '127.0.0.1'
  * Sends so many requests one after the other on one connection, with keys in a mixed order. So each turn of the server's
  * event loop has one request, however fast this machine is. @throws Error for an answer other than 200
  */
-export async function sendRequests(port: number, count: number): Promise<void> {
+export async function sendRequests(port: number, count: number, keys = KEYS): Promise<void> {
   const socket = connect(port, HOST)
   await once(socket, 'connect')
   let key = 0
   for (let sent = 0; sent < count; sent++) {
-    key = (key + 1_103) % KEYS
+    key = (key + 1_103) % keys
     socket.write(`GET / HTTP/1.1\r\nHost: ${HOST}\r\n${KEY_HEADER}: user:${10_000 + key}\r\n\r\n`)
     let answer = ''
     while (!isWhole(answer)) {

@@ -9,7 +9,6 @@ import { BODY, keyOf } from '../http/handlers.js'
 const LIMIT = 1_000_000
 const WINDOW_MS = 60_000
 const POLICY = `"default";q=${LIMIT};w=${WINDOW_MS / 1_000}`
-const RULE = { limit: LIMIT, window: WINDOW_MS }
 
 /** The value of `RateLimit` for a key. */
 type Item = (key: string) => string
@@ -36,20 +35,24 @@ function byHand(): Item {
 }
 
 /** The options of `rateLimit` by mode: one limiter, or several. */
-const MILLRACE: Readonly<Record<string, readonly object[]>> = {
-  Millrace: [RULE],
-  'Millrace, two rules': [
+const MILLRACE: Readonly<Record<string, (windowMs: number) => readonly object[]>> = {
+  Millrace: (window) => [{ limit: LIMIT, window }],
+  'Millrace, two rules': (window) => [
     {
       rules: [
-        { ...RULE, name: 'burst' },
-        { ...RULE, name: 'hourly', window: 60 * WINDOW_MS },
+        { limit: LIMIT, window, name: 'burst' },
+        { limit: LIMIT, window: 60 * window, name: 'hourly' },
       ],
     },
   ],
-  'Millrace, routes': [
-    { ...RULE, routes: { 'POST /login': { limit: 10, window: WINDOW_MS }, 'GET /search': RULE, '/': RULE } },
+  'Millrace, routes': (window) => {
+    const rule = { limit: LIMIT, window }
+    return [{ ...rule, routes: { 'POST /login': { limit: 10, window }, 'GET /search': rule, '/': rule } }]
+  },
+  'Millrace, several limiters': (window) => [
+    { limit: LIMIT, window },
+    { limit: LIMIT, window: 60 * window },
   ],
-  'Millrace, several limiters': [RULE, { ...RULE, window: 60 * WINDOW_MS }],
 }
 export const OWN_MODES = Object.keys(MILLRACE)
 export const CONSTANT = 'constant headers'
@@ -167,10 +170,10 @@ export const modesOf = (framework: FrameworkName): string[] => [
   ...OWN_MODES,
 ]
 
-/** Starts a server of a framework in a mode. */
-export function startServer(framework: FrameworkName, mode: string): Promise<Server> {
+/** Starts a server of a framework in a mode. The window is that of the shortest rules. */
+export function startServer(framework: FrameworkName, mode: string, windowMs = WINDOW_MS): Promise<Server> {
   const own: Framework = FRAMEWORKS[framework]
   if (mode === CONSTANT) return own.headers(constant)
   if (mode === BY_HAND) return own.headers(byHand())
-  return mode === PEER ? own.peer!() : own.millrace(MILLRACE[mode]!)
+  return mode === PEER ? own.peer!() : own.millrace(MILLRACE[mode]!(windowMs))
 }

@@ -32,11 +32,12 @@ export class ValueCache {
     const key = seconds * MAX_COUNT + count
     const place = (count + Math.imul(seconds, PLACES / 2 + 1)) & (PLACES - 1)
     const keys = this.#keys ?? this.#allocate()
-    if (keys[place] === key) return this.#values[place]!
-    const value = this.#make(count, seconds)
-    keys[place] = key
-    this.#values[place] = value
-    return value
+    const values = this.#values
+    if (keys[place] !== key) {
+      values[place] = this.#make(count, seconds)
+      keys[place] = key
+    }
+    return values[place]!
   }
 
   #allocate(): Float64Array {

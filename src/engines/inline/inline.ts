@@ -316,7 +316,8 @@ export class InlineEngine implements Engine<InlineDecision> {
   #lookUpAndDecide(guess: number, lo: number, hi: number, cost: number, limit: number): Outcome {
     const { arena } = this
     if (cost === 0 || cost > limit) return this.#decideUncharged(lo, hi, cost)
-    let way = guess >= 0 && this.#table.isNamed(guess, lo, hi) ? guess : this.views.findLive(lo, hi)
+    const table = this.#table
+    let way = guess >= 0 && table.isNamed(guess, lo, hi) ? guess : this.views.findLive(lo, hi)
     for (let tries = 0; ; tries = again(tries)) {
       if (this.arena !== arena) return this.#outdated()
       if (way < 0) {
