@@ -75,8 +75,8 @@ function probed(counting: Counting, { shared, config }: AnyStats): number | unde
 /** What decides for a registered object: itself, or the limiters of its routes or windows. */
 export function* decidersOf(counting: object): Iterable<object> {
   yield counting
-  const { [DECIDERS]: others } = counting as { [DECIDERS]?: () => readonly object[] }
-  for (const other of others?.() ?? []) yield* decidersOf(other)
+  const others = (counting as { [DECIDERS]?(): readonly object[] })[DECIDERS]?.() ?? []
+  for (const other of others) yield* decidersOf(other)
 }
 
 /** @throws MillraceError `ERR_MILLRACE_INVALID_OPTION` */
