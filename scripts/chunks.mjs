@@ -1,8 +1,8 @@
 // Which file of dist/ a module is bundled into. A module that one file needs is part of that file. What several need is
-// in a chunk: `core` has what `millrace` itself loads at once, `later` what several of its parts load at first use, the
-// others what the entries of one kind share.
+// in a chunk: `core` has what `millrace` itself loads at once, `later` what several of the parts need that the first
+// limiter loads, `setup` what only the creation of some limiters needs, the others what the entries of one kind share.
 import { posix } from 'node:path'
-import { lazyLoads } from './commonjs.mjs'
+import { creationLoads, lazyLoads } from './commonjs.mjs'
 
 const IMPORT = /\b(?:from|import)\s*\(?\s*['"](\.[^'"]+)['"]/g
 
@@ -23,6 +23,8 @@ const CHUNKS = {
 /** Returns a function from a module to the name of its chunk; undefined if it has none, or is of another package. */
 export function chunkOf(codes, entries) {
   const lazy = [...codes].flatMap(([file, code]) => pathsFrom(file, lazyLoads(code)))
+  const forCreation = new Set([...codes].flatMap(([file, code]) => pathsFrom(file, creationLoads(code))))
+  const inUse = lazy.filter((file) => !forCreation.has(file))
   const roots = new Set([...entries, ...lazy])
   const rootsBy = new Map([...codes.keys()].map((file) => [file, new Set()]))
   for (const root of roots) {
@@ -33,7 +35,7 @@ export function chunkOf(codes, entries) {
     // What is loaded at first use, but also imported by others that are, is where they find it: chunks have no circles.
     if (by === undefined || entries.includes(file) || by.size === 1) return undefined
     if (by.has('index.js')) return 'core'
-    return CHUNKS[file.split('/')[0]] ?? 'later'
+    return CHUNKS[file.split('/')[0]] ?? (inUse.some((root) => by.has(root)) ? 'later' : 'setup')
   }
 }
 

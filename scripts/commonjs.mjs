@@ -18,6 +18,10 @@ export function lazyLoads(code) {
   return Array.from(loads, ([, source]) => source).filter((source) => source.startsWith('.'))
 }
 
+/** Of these, the modules that only the creation of some limiters needs. */
+export const creationLoads = (code) =>
+  Array.from(code.matchAll(/\brequire\('([^']+)'\), 'creation'\)/g), ([, source]) => source)
+
 /** The code of a module with the `require` of CommonJS instead of its own, for paths that `pathOf` gives. */
 export function withoutOwnRequire(code, pathOf) {
   if (!OWN_REQUIRE.test(code)) return code

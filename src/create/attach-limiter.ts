@@ -15,12 +15,20 @@ import type { AttachConfigOptions } from '../policies/options.js'
 const require = createRequire(import.meta.url)
 const inMemory = lazily(
   () => require('../policies/in-memory.js') as typeof import('../policies/in-memory.js'),
+  'creation',
 )
 const configOptions = lazily(
   () => require('../policies/options.js') as typeof import('../policies/options.js'),
+  'creation',
 )
-const configPolicy = lazily(() => require('../config/policy.js') as typeof import('../config/policy.js'))
-const poolOptions = lazily(() => require('../api/pool-options.js') as typeof import('../api/pool-options.js'))
+const configPolicy = lazily(
+  () => require('../config/policy.js') as typeof import('../config/policy.js'),
+  'creation',
+)
+const poolOptions = lazily(
+  () => require('../api/pool-options.js') as typeof import('../api/pool-options.js'),
+  'creation',
+)
 
 /** The options of {@link attachLimiter}. */
 export interface AttachOptions extends AttachConfigOptions {

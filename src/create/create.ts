@@ -35,19 +35,27 @@ import { warnIfLarge } from './large-arena.js'
 const require = createRequire(import.meta.url)
 const inMemory = lazily(
   () => require('../policies/in-memory.js') as typeof import('../policies/in-memory.js'),
+  'creation',
 )
 const configOptions = lazily(
   () => require('../policies/options.js') as typeof import('../policies/options.js'),
+  'creation',
 )
-const poolOptions = lazily(() => require('../api/pool-options.js') as typeof import('../api/pool-options.js'))
+const poolOptions = lazily(
+  () => require('../api/pool-options.js') as typeof import('../api/pool-options.js'),
+  'creation',
+)
 const hugePagesOf = lazily(
   () => require('../native/huge-pages.js') as typeof import('../native/huge-pages.js'),
+  'creation',
 )
 const openRetries = lazily(
   () => require('../shared-file/open-retries.js') as typeof import('../shared-file/open-retries.js'),
+  'creation',
 )
 const sharedFiles = lazily(
   () => require('../shared-file/shared-file.js') as typeof import('../shared-file/shared-file.js'),
+  'creation',
 )
 
 /** The rules beside the other options, several of them, or the rules of a configuration store. */

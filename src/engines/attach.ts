@@ -13,9 +13,11 @@ import type { FilePlace, SharedLimiter } from './share.js'
 const require = createRequire(import.meta.url)
 const openRetries = lazily(
   () => require('../shared-file/open-retries.js') as typeof import('../shared-file/open-retries.js'),
+  'creation',
 )
 const sharedFiles = lazily(
   () => require('../shared-file/shared-file.js') as typeof import('../shared-file/shared-file.js'),
+  'creation',
 )
 
 export { defaultClock }

@@ -3,6 +3,7 @@ import { isCost } from '../api/checks.js'
 import type { Limiter } from '../api/limiter.js'
 import { hearsRefusals, inRoute, publishDenied } from '../core/channels.js'
 import type { Decision } from '../core/decision.js'
+import { loadParts } from '../core/lazily.js'
 import { Refusals, type TopOptions } from '../core/refusals.js'
 import { DECIDERS } from '../core/store-calls.js'
 import type { TopKey } from '../core/top-keys.js'
@@ -86,6 +87,7 @@ export class Policy<Request, Response> {
     )
     this.#isShadow = !isEnforced(options)
     this.#timeoutMs = checkKeyTimeout(options.keyTimeoutMs)
+    loadParts()
   }
 
   /** The rules of all routes. A framework adds those that it declares in its own way, for {@link admitBy}. */

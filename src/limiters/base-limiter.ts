@@ -12,6 +12,7 @@ import {
 import type { Decision } from '../core/decision.js'
 import type { Duration } from '../core/duration.js'
 import { type Inspect, inspectAs } from '../core/inspect.js'
+import { loadParts } from '../core/lazily.js'
 import type { Signal } from '../core/on-abort.js'
 import { Refusals } from '../core/refusals.js'
 import { type CountedRule, ofRate } from '../core/rule-options.js'
@@ -54,6 +55,7 @@ export abstract class BaseLimiter<K, B extends Backend<K>>
   /** @internal @param open makes the backend of this limiter, which owns the handles of keys */
   constructor(open: (owner: object) => B) {
     this.#backend = open(this)
+    loadParts()
   }
 
   /** Decides for `wait`: a refusal is never charged. @internal */

@@ -11,7 +11,10 @@ import { OneRuleLimiter } from './one-rule-limiter.js'
 import type { PoolLimiter } from './pool-limiter.js'
 
 const require = createRequire(import.meta.url)
-const poolLimiter = lazily(() => require('./pool-limiter.js') as typeof import('./pool-limiter.js'))
+const poolLimiter = lazily(
+  () => require('./pool-limiter.js') as typeof import('./pool-limiter.js'),
+  'creation',
+)
 const rulesLimiter = lazily(() => require('./rules-limiter.js') as typeof import('./rules-limiter.js'))
 const unitLimiter = lazily(() => require('./unit-limiter.js') as typeof import('./unit-limiter.js'))
 

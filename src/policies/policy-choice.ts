@@ -6,6 +6,8 @@ import type { ConfigStore } from '../config/config-store.js'
 import { publishPolicy } from '../core/channels.js'
 import type { ConfigStatistics } from '../core/config-statistics.js'
 import { MillraceError } from '../core/errors.js'
+import { loadParts } from '../core/lazily.js'
+import { lruCache } from '../core/lru-cache.js'
 import type { Refusals } from '../core/refusals.js'
 import { sumOf } from '../core/sum-of.js'
 import { isUncounted } from '../core/uncounted-limit.js'
@@ -73,6 +75,8 @@ export class PolicyChoice<L extends OwningLimiter> {
     this.onMiss = settings.onMiss
     this.deadlineMs = cache.deadlineMs
     this.#settings = settings
+    lruCache() // the first look-up needs it
+    loadParts()
   }
 
   get first(): L {

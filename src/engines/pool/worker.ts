@@ -1,4 +1,5 @@
 /** The task of a pool's worker: it serves one ring until the ring is idle. */
+import { loadParts } from '../../core/lazily.js'
 import { attachShared } from '../attach.js'
 import type { SharedLimiter } from '../share.js'
 import { OneRuleHandler } from './one-rule-handler.js'
@@ -31,6 +32,7 @@ export function serve({ id, generation, ring, limiter, idleMs }: RingTask): void
 
 function handlerOf(ring: RingMemory, limiter: SharedLimiter): RequestHandler {
   const { memory, clock } = attachShared(limiter)
+  loadParts()
   return memory.arenas.length === 1
     ? new OneRuleHandler(ring, memory, clock)
     : new RulesHandler(ring, memory, clock)

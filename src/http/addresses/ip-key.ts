@@ -1,4 +1,5 @@
 import { invalid } from '../../core/errors.js'
+import { loadParts } from '../../core/lazily.js'
 import { refuseUnknown } from '../../core/option-names.js'
 import { type Address, parseAddress } from './address.js'
 import { AddressList } from './address-list.js'
@@ -88,6 +89,7 @@ export const isIpKey = (value: unknown): value is IpKey => typeof value === 'fun
 export function ipKey(options: IpKeyOptions = {}): IpKey {
   if (typeof options !== 'object' || options === null) throw invalid('options', options, 'an object')
   refuseUnknown(options, KNOWN, (name, expected) => invalid('options', name, expected))
+  loadParts()
   const {
     ipv6Subnet = DEFAULT_IPV6_SUBNET,
     nat64Prefixes = [],
