@@ -5,7 +5,15 @@ import { meantBy } from 'millrace/internal'
 import { configCommand } from './config/command.js'
 import { demoCommand } from './demo/command.js'
 import { replayCommand } from './replay/command.js'
-import { type Environment, FailedOperation, helpParagraph, UsageError, widthOf, wrapped } from './terminal.js'
+import {
+  type Environment,
+  FailedOperation,
+  helpParagraph,
+  inertMessage,
+  UsageError,
+  widthOf,
+  wrapped,
+} from './terminal.js'
 
 const FAILED = 1
 const USAGE = 2
@@ -68,11 +76,12 @@ export async function run(args: string[], environment: Environment): Promise<num
   } catch (error) {
     if (error instanceof CommanderError && error.exitCode === 0) return 0 // help or version, which commander has printed
     if (error instanceof CommanderError && error.code === 'commander.help') return USAGE // without a subcommand
-    if (error instanceof CommanderError) stderr.write(`millrace: ${usageMessage(error, args, program)}\n`)
+    if (error instanceof CommanderError)
+      stderr.write(`millrace: ${inertMessage(usageMessage(error, args, program))}\n`)
     else if (error instanceof UsageError || error instanceof MillraceError)
-      stderr.write(`millrace: ${error.message}\n`)
+      stderr.write(`millrace: ${inertMessage(error.message)}\n`)
     else if (error instanceof FailedOperation) {
-      stderr.write(`millrace: ${error.message}\n`)
+      stderr.write(`millrace: ${inertMessage(error.message)}\n`)
       return FAILED
     } else throw error
     return USAGE

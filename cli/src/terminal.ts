@@ -68,6 +68,16 @@ export function printable(text: string): string {
   return text.replace(/[^ -~]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`)
 }
 
+/** JSON for an output that may be a terminal: what would control it, or turn the direction of writing, is escaped. */
+export const inertJson = (value: unknown, indent?: number): string =>
+  JSON.stringify(value, undefined, indent).replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, (found) =>
+    found === '\n' ? found : printable(found),
+  )
+
+/** A message that may quote foreign text, on one line. */
+export const inertMessage = (message: string): string =>
+  message.replace(/[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu, printable)
+
 /** Cuts text to `width` characters, with an ellipsis at the end if some were cut. */
 export function shortened(text: string, width: number): string {
   return text.length <= width ? text : `${text.slice(0, Math.max(0, width - 1))}…`

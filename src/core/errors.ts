@@ -1,3 +1,5 @@
+import { onOneLine } from './inert.js'
+
 /**
  * The codes of all errors of Millrace. `docs/reference/errors.md` has the causes and remedies of each. A backend of your
  * own may raise a {@link MillraceError} with a code of its own: `string & {}` keeps the others for completion.
@@ -84,7 +86,7 @@ export class MillraceError extends Error {
     expected: string,
     options: { cause?: unknown; mayBeCharged?: boolean } = {},
   ) {
-    super(`${option}: expected ${expected}, got ${formatValue(value)}`, options)
+    super(onOneLine(`${option}: expected ${expected}, got ${formatValue(value)}`), options)
     if (options.mayBeCharged !== undefined) this.mayBeCharged = options.mayBeCharged
     this.code = code
     this.option = option

@@ -11,8 +11,19 @@ const ACTIVE = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\\]/gu
  */
 export function inert(text: string): string {
   const shown = text.length > MOST_SHOWN ? text.slice(0, MOST_SHOWN) : text
-  const escaped = shown.replace(ACTIVE, (found) =>
-    found === '\\' ? '\\\\' : `\\u{${found.codePointAt(0)!.toString(16)}}`,
-  )
+  const escaped = shown.replace(ACTIVE, (found) => (found === '\\' ? '\\\\' : escapeOf(found)))
   return shown === text ? escaped : `${escaped}…(${text.length})`
 }
+
+const escapeOf = (found: string): string => `\\u{${found.codePointAt(0)!.toString(16)}}`
+
+/** A message that quotes texts of others, for one line: the same characters are escaped, but for the backslash. */
+export const onOneLine = (message: string): string =>
+  message.replace(ACTIVE, (found) => (found === '\\' ? found : escapeOf(found)))
+
+/** The stack of an error, whose message is on one line. */
+export const inertStack = (stack: string): string =>
+  stack
+    .split(/\n(?= +at )/)
+    .map(onOneLine)
+    .join('\n')

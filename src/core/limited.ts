@@ -1,4 +1,5 @@
 import type { Decision } from './decision.js'
+import { onOneLine } from './inert.js'
 
 /**
  * The error of `checkOrThrow` for a refused request. It is no {@link MillraceError}: those are mistakes and
@@ -26,7 +27,7 @@ export class MillraceLimited extends Error {
 
   /** @internal */
   constructor(decision: Decision) {
-    super(`${reasonOf(decision)} retry after ${decision.retryAfterSeconds} s`)
+    super(onOneLine(`${reasonOf(decision)} retry after ${decision.retryAfterSeconds} s`))
     this.decision = decision
   }
 }

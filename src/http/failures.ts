@@ -1,6 +1,7 @@
 import { inspect } from 'node:util'
 import type { Decision } from '../core/decision.js'
 import { MillraceError } from '../core/errors.js'
+import { inertStack } from '../core/inert.js'
 import type { RateLimitOptions } from './options.js'
 
 /** Warnings of one process: at most one in this time. A failing store fails for every request. */
@@ -34,7 +35,7 @@ export class Failures<Request> {
     const nowMs = performance.now()
     if (nowMs - this.#warnedMs < WARN_EVERY_MS) return
     this.#warnedMs = nowMs
-    const text = error instanceof Error ? (error.stack ?? error.message) : inspect(error)
+    const text = inertStack(error instanceof Error ? (error.stack ?? error.message) : inspect(error))
     process.emitWarning(`rateLimit could not decide about a request: ${text}`, {
       type: 'MillraceWarning',
       code: 'MILLRACE_UNDECIDED',

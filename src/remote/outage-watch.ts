@@ -135,7 +135,7 @@ export class OutageWatch {
 
   get #name(): string {
     const { store, prefix } = this.#limiter
-    return `the store '${store}' of the limiter '${inert(prefix)}'`
+    return `the store '${inert(store)}' of the limiter '${inert(prefix)}'`
   }
 
   #publish(change: OutageChange): void {

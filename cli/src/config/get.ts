@@ -1,5 +1,5 @@
 import { candidatesOf } from 'millrace/internal'
-import { FailedOperation, lineWidthOf, print, printable, wrapped } from '../terminal.js'
+import { FailedOperation, inertJson, lineWidthOf, print, printable, wrapped } from '../terminal.js'
 import { withStore } from './open-store.js'
 import { type AddCommand, jsonOption, type StoreOptions, storeIn, storeOption } from './options.js'
 import { ruleTexts } from './policy-text.js'
@@ -32,7 +32,7 @@ export const getCommand: AddCommand = (config, { stdout }) => {
         throw new FailedOperation(`${printable(key)} has no policy${hint}`)
       }
       if (options.json) {
-        await print(stdout, `${JSON.stringify(found)}\n`)
+        await print(stdout, `${inertJson(found)}\n`)
         return
       }
       const from = found.key === key ? 'its own policy' : `the policy of ${printable(found.key)}`

@@ -4,6 +4,7 @@ import {
   FailedOperation,
   grouped,
   helpParagraph,
+  inertMessage,
   Progress,
   print,
   widthOf,
@@ -120,7 +121,7 @@ function faultPrinter(name: string, stderr: Environment['stderr'], progress: Pro
   return async ({ line, message }: { line: number; message: string }) => {
     if (++faults > MOST_PRINTED) return
     progress.done()
-    await print(stderr, `${name}:${line}: ${message}\n`)
+    await print(stderr, `${name}:${line}: ${inertMessage(message)}\n`)
   }
 }
 

@@ -1,5 +1,5 @@
 import { InvalidArgumentError, Option } from 'commander'
-import { grouped, lineWidthOf, print, printable, wrapped } from '../terminal.js'
+import { grouped, inertJson, lineWidthOf, print, printable, wrapped } from '../terminal.js'
 import { withStore } from './open-store.js'
 import {
   type AddCommand,
@@ -42,7 +42,7 @@ export const listCommand: AddCommand = (config, { stdout }) => {
         },
       )
       if (json) {
-        await print(stdout, listed.map((one) => `${JSON.stringify(lineOf(one))}\n`).join(''))
+        await print(stdout, listed.map((one) => `${inertJson(lineOf(one))}\n`).join(''))
         return
       }
       if (listed.length === 0) {

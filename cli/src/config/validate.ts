@@ -2,6 +2,8 @@ import {
   type Environment,
   FailedOperation,
   grouped,
+  inertJson,
+  inertMessage,
   Progress,
   print,
   printable,
@@ -53,7 +55,7 @@ async function validateStore(url: string, json: boolean, { stdout, stderr }: Env
           if (one.policy !== undefined) continue
           faults++
           progress.done()
-          const text = json ? JSON.stringify(lineOf(one)) : printable(`${one.key}: ${faultOf(one)}`)
+          const text = json ? inertJson(lineOf(one)) : printable(`${one.key}: ${faultOf(one)}`)
           await print(stdout, `${text}\n`)
         }
         progress.show(() => `${grouped(documents)} documents read`)
@@ -85,7 +87,9 @@ async function validateFile(
             progress.done()
             await print(
               stdout,
-              json ? `${JSON.stringify({ line, error: message })}\n` : `${name}:${line}: ${message}\n`,
+              json
+                ? `${inertJson({ line, error: message })}\n`
+                : `${name}:${line}: ${inertMessage(message)}\n`,
             )
           },
         }),

@@ -6,6 +6,7 @@ import {
   grouped,
   hasColour,
   helpParagraph,
+  inertJson,
   Progress,
   UsageError,
   widthOf,
@@ -182,7 +183,7 @@ async function runReplay(file: string, options: ReplayOptions, environment: Envi
       withoutUser,
       top,
     })
-    stdout.write(`${JSON.stringify(all, undefined, 2)}\n`)
+    stdout.write(`${inertJson(all, 2)}\n`)
   } else {
     const width = Math.max(NARROWEST, widthOf(stdout))
     const chart = Math.min(width, WIDEST_CHART)
