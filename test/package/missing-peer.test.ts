@@ -86,6 +86,26 @@ test('every peer that is loaded is a peer dependency, and YAML names its package
   assert.match(out, /^ERR_MILLRACE_CONFIG_STORE .*npm install yaml/)
 })
 
+test('metrics name the package that a call needs, and need none for a registry that is given', async () => {
+  const script = `
+    import { createLimiter } from 'millrace'
+    import { observe, register } from 'millrace/metrics'
+    const api = createLimiter({ limit: 1, window: '1m' })
+    for (const call of [() => register({ api }), () => observe({ api })])
+      try { call() } catch ({ code, option }) { console.log(code, option) }
+    const metrics = []
+    register({ api }, { registerMetric: (metric) => metrics.push(metric) })
+    console.log((await metrics[0].get()).name)`
+  const { out, err } = await runNode(['--input-type=module', '-e', script], project.folder)
+  assert.is(err, '')
+  const code = 'ERR_MILLRACE_MISSING_PEER'
+  assert.equal(out.trim().split('\n'), [
+    `${code} prom-client`,
+    `${code} @opentelemetry/api`,
+    'millrace_decisions_total',
+  ])
+})
+
 test('what a peer needs itself is named, and an error of a peer stays what it is', async () => {
   const folder = join(project.folder, 'node_modules/lmdb')
   mkdirSync(folder)
