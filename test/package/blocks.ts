@@ -29,6 +29,9 @@ const pages = [
   'docs/tutorial.md',
   'docs/configuration.md',
   'docs/explanation/engines.md',
+  'docs/reference/events.md',
+  'docs/reference/metrics.md',
+  'docs/reference/stats.md',
   ...howTos.map((file) => `docs/how-to/${file}`),
 ]
 
