@@ -100,10 +100,13 @@ export function neededAddon(option: string, value: unknown): Addon {
   const addon = addonFor()
   if (addon !== undefined) return addon
   const isOff = process.env.MILLRACE_NATIVE === '0'
-  const why = isOff ? ', which MILLRACE_NATIVE=0 has switched off' : `: ${howToGetIt()}`
   const cause = isOff || loaded?.addon !== undefined ? undefined : loaded?.cause
+  const why = isOff ? ', which MILLRACE_NATIVE=0 has switched off' : `: ${howToGetIt(cause)}`
   throw new MillraceError('ERR_MILLRACE_NO_ADDON', option, value, `the C++ addon${why}`, { cause })
 }
+
+/** How Node.js says that an addon may not be loaded, or its file not be read. */
+const REFUSED: ReadonlySet<unknown> = new Set(['ERR_DLOPEN_DISABLED', 'ERR_ACCESS_DENIED'])
 
 function load(): Loaded {
   try {
@@ -125,11 +128,16 @@ export function accepted(addon: Addon): Loaded {
 }
 
 function noAddonError(cause: unknown): MillraceError {
-  const expected = `a build of the addon, as MILLRACE_NATIVE is 1: ${howToGetIt()}`
+  const expected = `a build of the addon, as MILLRACE_NATIVE is 1: ${howToGetIt(cause)}`
   return new MillraceError('ERR_MILLRACE_NO_ADDON', 'MILLRACE_NATIVE', 'none', expected, { cause })
 }
 
-function howToGetIt(): string {
+function howToGetIt(cause: unknown): string {
+  if (REFUSED.has((Object(cause) as NodeJS.ErrnoException).code))
+    return (
+      'Node.js refuses to load it here; start it without --no-addons, and beside --permission with ' +
+      '--allow-addons and --allow-fs-read for the folder of the package'
+    )
   return (
     `install a release that has one for ${process.platform}-${process.arch} in prebuilds/, whole and not ` +
     'bundled, or build it in a clone by `npm run build:native` (Python 3 and a C++20 compiler)'

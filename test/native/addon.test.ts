@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -9,6 +10,7 @@ import { constantsHash } from '#millrace/native/constants.js'
 import { assertRaises } from '../limiter/support.js'
 import { copyPackage } from '../mutants/package-copy.js'
 import { runNode } from '../package/project.js'
+import { root } from '../package/root.js'
 import { isLeftOut, onSide } from './sides.js'
 
 const test = isLeftOut() ? always.skip : always
@@ -87,6 +89,30 @@ const PROGRAM = `
   } catch (error) {
     console.log(error.code, error.option, error.message)
   }`
+
+const PERMISSION = process.allowedNodeEnvironmentFlags.has('--permission')
+  ? '--permission'
+  : '--experimental-permission'
+
+for (const flags of [['--no-addons'], [PERMISSION, '--allow-fs-read=*']]) {
+  test(`${flags[0]} is named where it keeps the addon away`, () => {
+    const script = `
+      import { createLimiter } from 'millrace'
+      try {
+        createLimiter({ limit: 1, window: '1m'MORE })
+      } catch (error) { console.log(error.code, error.option, error.message) }`
+    for (const [native, more, option] of [
+      ['', ", shared: { file: './none.arena' }", 'shared.file'],
+      ['1', '', 'MILLRACE_NATIVE'],
+    ] as const) {
+      const args = [...flags, '--input-type=module', '-e', script.replace('MORE', more)]
+      const env = { ...process.env, MILLRACE_NATIVE: native }
+      const { stdout } = spawnSync(process.execPath, args, { cwd: root, env, encoding: 'utf8' })
+      assert.match(stdout, new RegExp(`^ERR_MILLRACE_NO_ADDON ${option} .*--no-addons.*--allow-addons`))
+      assert.not.match(stdout, /npm run build/)
+    }
+  })
+}
 
 always('without a build for this machine TypeScript decides, or MILLRACE_NATIVE=1 throws', async () => {
   const folder = await copyPackage()

@@ -80,10 +80,10 @@ test('every peer that is loaded is a peer dependency, and YAML names its package
     import { fileConfig } from 'millrace/config/file'
     import { writeFileSync } from 'node:fs'
     writeFileSync('a.yaml', '')
-    try { fileConfig({ path: 'a.yaml' }) } catch (error) { console.log(error.code, error.message) }`
+    try { fileConfig({ path: 'a.yaml' }) } catch (error) { console.log(error.code, error.option, error.message) }`
   const { out, err } = await runNode(['--input-type=module', '-e', script], project.folder)
   assert.is(err, '')
-  assert.match(out, /^ERR_MILLRACE_CONFIG_STORE .*npm install yaml/)
+  assert.match(out, /^ERR_MILLRACE_MISSING_PEER yaml .*npm install yaml/)
 })
 
 test('metrics name the package that a call needs, and need none for a registry that is given', async () => {

@@ -1,13 +1,16 @@
 // Policies in YAML, by the package `yaml`, which keeps comments when a policy changes.
 import { createRequire } from 'node:module'
 import type * as Yaml from 'yaml'
-import { MillraceError } from '../../../core/errors.js'
+import { loadPackage } from '../../../core/packages.js'
 import type { PolicyDocument } from '../../policy.js'
 import { type ParsedText, TextFault, type TextFormat } from './text-format.js'
 
 type Entry = Yaml.Pair<Yaml.Node, Yaml.Node>
 
-/** @throws MillraceError `ERR_MILLRACE_CONFIG_STORE` if the package `yaml` is not installed */
+/** By a name of its own: the build would take it for a package that each program with files needs. */
+const YAML = 'yaml'
+
+/** @throws MillraceError `ERR_MILLRACE_MISSING_PEER` if the package `yaml` is not installed */
 export function yamlText(): TextFormat {
   const yaml = loadYaml()
   return {
@@ -46,14 +49,7 @@ export function yamlText(): TextFormat {
   }
 }
 
-function loadYaml(): typeof Yaml {
-  try {
-    return createRequire(import.meta.url)('yaml')
-  } catch (cause) {
-    const expected = 'the package yaml, which reads files of YAML: npm install yaml'
-    throw new MillraceError('ERR_MILLRACE_CONFIG_STORE', 'file', 'no such package', expected, { cause })
-  }
-}
+const loadYaml = (): typeof Yaml => loadPackage(YAML, () => createRequire(import.meta.url)(YAML))
 
 function read(yaml: typeof Yaml, text: string) {
   // The package compares each key with all others; `entriesOf` does so by a set.
