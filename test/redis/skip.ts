@@ -18,6 +18,8 @@ export interface ServerTest extends Register {
 export const redisTest = testWith('redis-server')
 /** `test` for tests that start memcached. */
 export const memcachedTest = testWith('memcached')
+/** `test` for tests that start prometheus, or run its promtool. */
+export const prometheusTest = testWith('prometheus')
 
 function testWith(program: Program): ServerTest {
   let isSkipped: boolean | undefined
