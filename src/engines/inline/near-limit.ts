@@ -58,18 +58,22 @@ export class NearLimit {
 
   /** Whether a suspect, which has just been decided, has left its key near the limit. */
   isNear(made: InlineDecision): boolean {
-    const { way, adm, limit } = made
+    const { way, adm, limit, tick } = made
     if (this.#perTick > 0) return this.#used(made) >= limit * this.share
     this.#known ??= knownOfNone()
-    const { ways, epochs, limits, free } = this.#known
+    const { ways, epochs, limits, free, ticks } = this.#known
     const at = way & (REMEMBERED - 1)
     const total = adm & this.#mask
     const epoch = adm & EPOCH
-    if (ways[at] === way && epochs[at] === epoch && limits[at] === limit && total < free[at]!) return false
+    if (ways[at] === way && epochs[at] === epoch && limits[at] === limit) {
+      if (total < free[at]!) return false
+      if (ticks[at] === tick && this.#algorithm.hasWholeMs) return true // no unit leaves within a tick
+    }
     const used = this.#used(made)
     ways[at] = way
     epochs[at] = epoch
     limits[at] = limit
+    ticks[at] = tick
     free[at] = total + Math.ceil(limit * this.share) - used
     return used >= limit * this.share
   }
@@ -89,6 +93,8 @@ interface Known {
   readonly epochs: Int32Array
   readonly limits: Int32Array
   readonly free: Int32Array
+  /** The tick of the sum. */
+  readonly ticks: Int32Array
 }
 
 const knownOfNone = (): Known => ({
@@ -96,4 +102,5 @@ const knownOfNone = (): Known => ({
   epochs: new Int32Array(REMEMBERED),
   limits: new Int32Array(REMEMBERED),
   free: new Int32Array(REMEMBERED),
+  ticks: new Int32Array(REMEMBERED),
 })
