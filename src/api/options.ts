@@ -64,6 +64,8 @@ export interface TableOptions {
    * @default 0.8
    * @example
    * ```ts
+   * import { createLimiter } from 'millrace'
+   *
    * createLimiter({ limit: 100, window: '1m', nearLimit: 0.9 }) // counts admissions that leave 10 or fewer
    * ```
    */
