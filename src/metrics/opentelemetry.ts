@@ -1,7 +1,7 @@
 import { BOUNDS_MS } from '../core/latency.js'
+import { METRICS, type Metric, STORE_DURATION } from './metric-table.js'
 import type { Source } from './source.js'
 import type { Labels } from './stats.js'
-import { METRICS, type Metric, STORE_DURATION } from './table.js'
 
 /** An instrument that is read when the meter's values are collected. */
 type Observable = object

@@ -1,6 +1,6 @@
 import { BOUNDS_MS } from '../core/latency.js'
+import { METRICS, type Metric, prometheusName, type Sample } from './metric-table.js'
 import type { Source } from './source.js'
-import { METRICS, type Metric, prometheusName, type Sample } from './table.js'
 
 /** A registry of prom-client. */
 export interface PrometheusRegistry {

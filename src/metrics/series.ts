@@ -1,8 +1,8 @@
 import { inert } from '../core/inert.js'
 import type { Latency } from '../core/latency.js'
 import { sumOf } from '../core/sum-of.js'
+import { METRICS, type Metric, type Sample, type Value } from './metric-table.js'
 import type { Labels } from './stats.js'
-import { METRICS, type Metric, type Sample, type Value } from './table.js'
 
 /** The most label sets of a metric. */
 const MOST = 1_000

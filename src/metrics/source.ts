@@ -1,9 +1,9 @@
 import { isMainThread } from 'node:worker_threads'
 import { onStoreCall } from '../core/store-calls.js'
+import { METRICS, type Metric, type Sample, STORE_DURATION } from './metric-table.js'
 import { checkLimiters, decidersOf, type Registered } from './registered.js'
 import { AllSeries, type Samples } from './series.js'
 import type { Labels, Seen } from './stats.js'
-import { METRICS, type Metric, type Sample, STORE_DURATION } from './table.js'
 import { joinMainThread, ThreadCounts } from './threads.js'
 
 /** Hears of each call of a store, with the labels that it counts by. */

@@ -3,8 +3,8 @@
 import { randomUUID } from 'node:crypto'
 import { BroadcastChannel } from 'node:worker_threads'
 import { clearTimeout, setTimeout } from '../core/real-timers.js'
+import { METRICS } from './metric-table.js'
 import type { Samples } from './series.js'
-import { METRICS } from './table.js'
 
 const CHANNEL = 'millrace/metrics'
 /** A thread that has not answered within this time is left out until it does. */

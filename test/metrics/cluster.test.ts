@@ -1,4 +1,4 @@
-// run: addon
+// run: addon, also-full
 // Four workers of node:cluster with a shared file: what one scrape of the primary finds, and what the clients counted.
 import { fork } from 'node:child_process'
 import { once } from 'node:events'

@@ -153,7 +153,7 @@ export const deciding: Readonly<Record<string, Mutant>> = {
   'an unchecked hint of a handle': {
     scenario: 'by a handle whose way was claimed for another key',
     edits: [
-      inEngine('guess >= 0 && this.#table.isNamed(guess, lo, hi) ? guess', 'guess >= 0 ? guess'),
+      inEngine('guess >= 0 && table.isNamed(guess, lo, hi) ? guess', 'guess >= 0 ? guess'),
       inCells(
         'isOf(v, way, lo, hi) {',
         'isOf(v, way, lo, hi) {\n        if (way >= 0) return (v & STATE) === LIVE;',

@@ -164,7 +164,7 @@ test('openLimiter and the plugin of Fastify reject by the same errors', async ()
 
 test('a name that is like none is refused without a guess', () => {
   const { message } = errorOf(() => createLimiter({ ...RULE, zebra: 1 } as never))
-  assert.match(message, /^options: expected only limit, .*shared, hugePages, got "zebra"$/)
+  assert.match(message, /^options: expected only limit, .*shared, hugePages, nearLimit, got "zebra"$/)
 })
 
 test('a string of digits as a limit is refused by an error that says to write a number', () => {

@@ -175,7 +175,7 @@ export class InlineEngine implements Engine<InlineDecision> {
     if (single === undefined) this.reading.take()
     else if (single.decides(lo, hi, cost, hint)) return this.#nativeDecisionOf(single, lo, hi, cost)
     if (this.demand.left > 0) return this.#checkWithFigures(undefined, lo, hi, cost, hint)
-    return this.#counted(this.check(lo, hi, cost, hint))
+    return this.check(lo, hi, cost, hint)
   }
 
   /** Reads the clock, decides and charges by a limit of this call. */
@@ -186,7 +186,7 @@ export class InlineEngine implements Engine<InlineDecision> {
     else if (single.decidesWithin(limit, lo, hi, cost, hint))
       return this.#nativeDecisionOf(single, lo, hi, cost)
     if (this.demand.left > 0) return this.#checkWithFigures(limit, lo, hi, cost, hint)
-    return this.#counted(this.#checkBy(limit, lo, hi, cost, hint))
+    return this.#checkBy(limit, lo, hi, cost, hint)
   }
 
   /** Decides and charges by the last reading, and computes the figures. */
@@ -194,7 +194,7 @@ export class InlineEngine implements Engine<InlineDecision> {
     this.demand.left--
     const made = this.#checkBy(limit, lo, hi, cost, hint)
     this.estimates.giveFigures(made)
-    return this.#counted(made)
+    return made
   }
 
   /** @see RuleAttempt.touch */
@@ -238,6 +238,7 @@ export class InlineEngine implements Engine<InlineDecision> {
     const made = new InlineDecision(this.era, lo, hi, cost, limit, at, outcome, way, chargedTick, chargedStamp, lastAdm)
     if (needsDetails(at, nowMs, lastAdm, blockMask))
       keepDetails(made, at, nowMs, this.#algorithm.lastUntil, blockMask)
+    if (this.#near.isSuspect(lastAdm, chargedTick, limit)) this.#countNear(made)
     return made
   }
 
@@ -249,19 +250,13 @@ export class InlineEngine implements Engine<InlineDecision> {
     const made = new InlineDecision(this.era, lo, hi, cost, limit, at, outcome, way, chargedTick, chargedStamp, lastAdm)
     if (status >= STATUS.FIGURES || needsDetails(at, nowMs, lastAdm, this.#algorithm.blockMask))
       this.#complete(made, single, at, nowMs)
-    return this.#counted(made)
+    if (this.#near.isSuspect(lastAdm, chargedTick, limit)) this.#countNear(made)
+    return made
   }
 
-  /** Counts an admission that has left its key near the limit. Its figures are known if they are computed at once. */
-  #counted(made: InlineDecision): InlineDecision {
-    const near = this.#near
-    if (
-      near.isSuspect(made.adm, made.tick, made.limit) &&
-      made.outcome === Outcome.CHARGED &&
-      near.isNear(made)
-    )
-      this.#tally.nearLimit++
-    return made
+  /** Counts a suspect, if it is an admission that has left its key near the limit. */
+  #countNear(made: InlineDecision): void {
+    if (made.outcome === Outcome.CHARGED && this.#near.isNear(made)) this.#tally.nearLimit++
   }
 
   #complete(made: InlineDecision, single: NativeSingle, at: number, nowMs: number): void {

@@ -22,6 +22,9 @@ export class NearLimit {
   #mask = 0
   #perTick = 0
   #full = 0
+  /** The limit of the last decision, and from where on its admissions are suspects. */
+  #limit = -1
+  #from = 0
   #algorithm!: Algorithm
   #words!: Words
   /** The reading of the decision that is looked at. */
@@ -42,18 +45,22 @@ export class NearLimit {
     this.#algorithm = algorithm
     this.#words = words
     this.#reading = new Reading(clock, ticks)
+    this.#limit = -1
     this.#known = undefined
   }
 
   /** Whether an admission by this limit may be near it, which left this admission word and this tick. */
   isSuspect(adm: number, tick: number, limit: number): boolean {
-    if (this.#perTick !== 0) return this.#isLate(adm, tick, limit)
-    return (adm & this.#mask) >= limit * this.share
+    if (limit !== this.#limit) this.#goBy(limit)
+    // Of a bucket, the time that its units last; of others, the units.
+    return ((adm - Math.imul(tick >>> 1, this.#perTick)) & this.#mask) >= this.#from
   }
 
-  #isLate(adm: number, tick: number, limit: number): boolean {
-    const time = (adm - Math.imul(tick >>> 1, this.#perTick)) & this.#mask
-    return time >= this.#full * this.share - this.#full / limit // units are rounded up
+  #goBy(limit: number): void {
+    const { share } = this
+    this.#limit = limit
+    const from = this.#perTick === 0 ? limit * share : this.#full * share - this.#full / limit // units are rounded up
+    this.#from = Math.min(Math.ceil(from), this.#mask + 1)
   }
 
   /** Whether a suspect, which has just been decided, has left its key near the limit. */
