@@ -230,7 +230,9 @@ for (const library of LIBRARIES) {
         assert.is((error as { code: string }).code, 'ERR_MILLRACE_OUTAGE')
         assert.ok((await limiter.stats()).retries > 0)
         const { allowed, remaining } = await limiter.check('key')
-        assert.equal([allowed, remaining], [true, 198])
+        assert.ok(allowed)
+        // A try on its way at the deadline may meet no change, so the charge without an answer may have been made.
+        assert.ok(remaining === 198 || remaining === 197, `${remaining}`)
       },
       connect,
       proxy.port,
