@@ -90,7 +90,7 @@ type Numbers = {
 const number = (name: Numbers) =>
   function* ({ who, stats }: Seen): Iterable<Sample> {
     const value = stats[name]
-    if (value !== undefined) yield [who, value]
+    if (typeof value === 'number') yield [who, value]
   }
 
 /** The same, of a limiter with a table of its own: on a server there is none. */

@@ -54,9 +54,8 @@ export function register(
     known = { source, begin: metricsFor(registry, source) }
     registries.set(registry, known)
   }
-  const end = known.source.add(limiters)
-  known.begin()
-  return end
+  known.begin() // may throw: then nothing has been added
+  return known.source.add(limiters)
 }
 
 /**

@@ -2,6 +2,7 @@ import { isClosed } from '../core/closed.js'
 import { invalid } from '../core/errors.js'
 import { LatencyCounts } from '../core/latency.js'
 import { DECIDERS } from '../core/store-calls.js'
+import { METRICS, type Sample } from './metric-table.js'
 import type { AnyStats, Counting, Seen } from './stats.js'
 
 /** How many decisions a probe measures: enough that the resolution of the clock does not matter. */
@@ -33,27 +34,34 @@ export class Registered {
   }
 
   /**
-   * Reads the counts once. What goes wrong is counted: it must not keep others from being read. Undefined: the limiter is
-   * closed.
+   * Reads the counts once, and returns the samples of each of `METRICS`. What goes wrong is counted: it must not keep
+   * others from being read. Undefined: the limiter is closed.
    */
-  async read(): Promise<readonly Seen[] | undefined> {
-    const who = { limiter: this.name }
-    const durations = this.#durations
+  async read(): Promise<readonly (readonly Sample[])[] | undefined> {
     try {
-      const found: AnyStats | PromiseLike<AnyStats> = this.counting.stats()
-      const decisionSeconds = 'then' in found ? undefined : probed(this.counting, found)
-      const stats = await found
-      return [
-        { who, stats, durations, decisionSeconds, errors: this.#errors },
-        ...limitersIn(who.limiter, stats),
-      ]
+      return samplesIn(await this.#seen())
     } catch (error) {
       if (isClosed(error)) return undefined
       this.#errors++
-      return [{ who, stats: {}, durations, errors: this.#errors }]
+      const own = { who: { limiter: this.name }, durations: this.#durations, errors: this.#errors }
+      return samplesIn([{ ...own, stats: {} }])
     }
   }
+
+  async #seen(): Promise<readonly Seen[]> {
+    const who = { limiter: this.name }
+    const found: AnyStats | PromiseLike<AnyStats> = this.counting.stats()
+    const decisionSeconds = 'then' in found ? undefined : probed(this.counting, found)
+    const stats = await found
+    return [
+      { who, stats, durations: this.#durations, decisionSeconds, errors: this.#errors },
+      ...limitersIn(who.limiter, stats),
+    ]
+  }
 }
+
+const samplesIn = (seen: readonly Seen[]): Sample[][] =>
+  METRICS.map(({ read }) => seen.flatMap((each) => Array.from(read(each))))
 
 /** The limiters of the routes of a middleware, each once: routes may share one. */
 function limitersIn(limiter: string, { routes = {} }: AnyStats): Seen[] {

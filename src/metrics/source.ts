@@ -3,7 +3,7 @@ import { onStoreCall } from '../core/store-calls.js'
 import { METRICS, type Metric, type Sample, STORE_DURATION } from './metric-table.js'
 import { checkLimiters, decidersOf, type Registered } from './registered.js'
 import { AllSeries, type Samples } from './series.js'
-import type { Labels, Seen } from './stats.js'
+import type { Labels } from './stats.js'
 import { joinMainThread, ThreadCounts } from './threads.js'
 
 /** Hears of each call of a store, with the labels that it counts by. */
@@ -34,7 +34,7 @@ export class Source {
    */
   add(limiters: unknown): () => Promise<void> {
     const added = checkLimiters(limiters, this.#registered)
-    if (this.#registered.size === 0) {
+    if (added.length > 0 && this.#registered.size === 0) {
       this.#endCalls = onStoreCall((...call) => this.#noteCall(...call))
       if (this.#joins) this.#leave = joinMainThread(() => this.#readOwn())
     }
@@ -60,17 +60,17 @@ export class Source {
   }
 
   async #readOwn(): Promise<Samples> {
-    const seen = (await Promise.all([...this.#registered.values()].map((each) => this.#read(each)))).flat()
+    const all = await Promise.all([...this.#registered.values()].map((each) => this.#read(each)))
     return Object.fromEntries(
-      METRICS.map(({ name, read }) => [name, seen.flatMap((each) => Array.from(read(each)))]),
+      METRICS.map(({ name }, i) => [name, all.flatMap((samples) => samples[i] ?? [])]),
     )
   }
 
   /** A limiter that has been closed is registered no more. */
-  async #read(registered: Registered): Promise<readonly Seen[]> {
-    const seen = await registered.read()
-    if (seen === undefined) this.#remove(registered)
-    return seen ?? []
+  async #read(registered: Registered): Promise<readonly (readonly Sample[])[]> {
+    const samples = await registered.read()
+    if (samples === undefined) this.#remove(registered)
+    return samples ?? []
   }
 
   #noteCall(limiter: object, store: string, ms: number): void {

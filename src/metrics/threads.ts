@@ -20,27 +20,36 @@ type Message =
   /** A thread ends, or has no limiter any more. */
   | { readonly kind: 'gone'; readonly from: string }
 
+interface Channel {
+  post(message: Message): void
+  /** What has been posted is delivered nevertheless. */
+  close(): void
+}
+
 /** @param hear is called for each message of other threads */
-function openChannel(hear: (message: Message) => void): (message: Message) => void {
+function openChannel(hear: (message: Message) => void): Channel {
   const channel = new BroadcastChannel(CHANNEL)
   channel.onmessage = ({ data }: { data?: unknown } & object) => hear(data as Message)
   channel.unref()
-  return (message) => channel.postMessage(message)
+  return { post: (message) => channel.postMessage(message), close: () => channel.close() }
 }
 
 /** In a thread that is not the main one: answers the main thread. Returns a function that sends the last numbers. */
 export function joinMainThread(read: () => Promise<Samples>): (last: Samples) => void {
   const from = randomUUID()
   let isHere = true
-  const post = openChannel((message) => {
-    if (!isHere) return
+  const { post, close } = openChannel((message) => {
     if (message.kind === 'who') post({ kind: 'here', from })
     if (message.kind === 'ask')
-      void read().then((samples) => post({ kind: 'counts', from, ask: message.ask, samples }))
+      void read().then((samples) => {
+        // The reading may have found that the last limiter is closed.
+        if (isHere) post({ kind: 'counts', from, ask: message.ask, samples })
+      })
   })
   const leave = () => {
     isHere = false
     post({ kind: 'gone', from })
+    close()
   }
   process.once('exit', leave)
   post({ kind: 'here', from })
@@ -58,10 +67,10 @@ export class ThreadCounts {
   readonly #live = new Set<string>()
   /** By the id of a question: the threads that have not answered. */
   readonly #asked = new Map<string, { readonly missing: Set<string>; readonly done: () => void }>()
-  readonly #post = openChannel((message) => this.#hear(message))
+  readonly #channel = openChannel((message) => this.#hear(message))
 
   constructor() {
-    this.#post({ kind: 'who' })
+    this.#channel.post({ kind: 'who' })
   }
 
   async read(): Promise<Samples[]> {
@@ -76,7 +85,7 @@ export class ThreadCounts {
     await new Promise<void>((done) => {
       late = setTimeout(done, ANSWER_WITHIN_MS)
       this.#asked.set(ask, { missing, done })
-      this.#post({ kind: 'ask', ask })
+      this.#channel.post({ kind: 'ask', ask })
     })
     clearTimeout(late)
     this.#asked.delete(ask)

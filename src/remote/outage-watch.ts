@@ -29,6 +29,8 @@ export class OutageWatch {
   readonly #nowMs: () => number
   /** By the names of servers. Other limiters of a configuration store use the same servers. */
   readonly #failing = new Set<string>()
+  /** The server that has answered last in this outage, while it is asked. */
+  #answering: string | undefined
   /** Of the objects by which servers are reached. */
   readonly #numbers = new WeakMap<object, number>()
   #numbered = 0
@@ -76,6 +78,7 @@ export class OutageWatch {
     if (this.#outage !== undefined) return
     const isSoon = this.#failedMs - this.#endedMs < LONGEST_STEADY_MS
     this.#steadyMs = isSoon ? Math.min(2 * this.#steadyMs, LONGEST_STEADY_MS) : SHORTEST_STEADY_MS
+    this.#answering = undefined
     this.#outage = { state: 'outage', cause, since: new Date(), ...this.#limiter }
     const text = `does not answer (${inert(messageOf(cause))}): ${MEANS[this.#limiter.policy]}`
     process.emitWarning(`${this.#name} ${text}`, { type: 'MillraceWarning', code: 'MILLRACE_OUTAGE' })
@@ -86,16 +89,20 @@ export class OutageWatch {
   answered(server: string): void {
     if (this.#outage === undefined) return
     this.#failing.delete(server)
+    this.#answering = server
     this.#endIfSteady()
   }
 
   /**
-   * A server is no longer asked, or not by one of its limiters. The outage is over with a later answer of another one, if
-   * no other one fails.
+   * A server is no longer asked, or not by one of its limiters. That is no recovery: the outage is over with an answer of
+   * another one, if no other one fails.
    */
   forget(server: string): void {
     this.#failing.delete(server)
-    this.#endTimer()
+    if (server === this.#answering) {
+      this.#answering = undefined
+      this.#endTimer()
+    } else if (this.#answering !== undefined) this.#endIfSteady()
   }
 
   #endIfSteady(): void {

@@ -5,7 +5,7 @@ import { createLimiter, group, type MillraceError, manualClock } from 'millrace'
 import { limitedFetch } from 'millrace/fetch'
 import { rateLimit } from 'millrace/http'
 import { register } from 'millrace/metrics'
-import { register as defaultRegistry, Registry } from 'prom-client'
+import { register as defaultRegistry, Gauge, Registry } from 'prom-client'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { of, scrape, sum } from './scrape.js'
@@ -173,6 +173,34 @@ test('one limiter that cannot be read is counted, and all others are read', asyn
   assert.is(series.get('millrace_read_errors_total{limiter=broken}'), 2)
   assert.is(series.get('millrace_read_errors_total{limiter=api}'), 0)
   assert.ok(series.has('millrace_table_keys{limiter=api}'))
+})
+
+test('counts of another shape are counted as such, and all others are read', async () => {
+  const odd: Record<string, unknown> = {
+    nothing: null,
+    routes: { routes: { 'GET /': null } },
+    rules: { own: { rules: { default: null } } },
+    waiting: { waiting: () => 5, pending: {} },
+  }
+  const registry = new Registry()
+  const limiters = Object.entries(odd).map(([name, stats]) => [name, { stats: () => stats as object }])
+  register({ ...Object.fromEntries(limiters), api: createLimiter(RULES) }, registry)
+  const series = await scrape(registry)
+  for (const name of ['nothing', 'routes', 'rules'])
+    assert.is(series.get(`millrace_read_errors_total{limiter=${name}}`), 1, name)
+  assert.not(series.has('millrace_waiting{limiter=waiting}'))
+  assert.ok(series.has('millrace_table_keys{limiter=api}'))
+})
+
+test('a registry that refuses the metrics gets no limiters', async () => {
+  const registry = new Registry()
+  const taken = new Gauge({ name: 'millrace_waiting', help: 'another one', registers: [registry] })
+  const api = createLimiter(RULES)
+  assert.throws(() => register({ api }, registry), /already been registered/)
+  registry.removeSingleMetric('millrace_waiting')
+  taken.set(1)
+  register({ api }, registry)
+  assert.ok((await scrape(registry)).has('millrace_table_keys{limiter=api}'))
 })
 
 test('registering ends by the function that it returns', async () => {

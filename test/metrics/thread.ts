@@ -15,7 +15,9 @@ export interface ThreadData {
 const { share, by, gate } = workerData as ThreadData
 const port = parentPort!
 const limiter = attachLimiter(share)
-const end = by === 'register' ? register({ api: limiter }, new Registry()) : observe({ api: limiter })
+const registry = new Registry()
+if (by === 'register') register({}, registry) // it adds nothing, so the thread joins once
+const end = by === 'register' ? register({ api: limiter }, registry) : observe({ api: limiter })
 
 port.postMessage('ready')
 for (;;) {
