@@ -1,4 +1,5 @@
-// node scripts/build.mjs: src/ to build/lib/ and dist/, cli/src/ to cli/dist/. `--dev` also compiles tests, benchmarks
+// node scripts/build.mjs: src/ to build/lib/ and dist/, the src/ of cli/ and service/ to
+// their dist/. `--dev` also compiles tests, benchmarks
 // and demos to build/. `--if-changed` skips what is up to date: sources and outputs are as the last build left them.
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
@@ -13,17 +14,33 @@ const require = createRequire(import.meta.url)
 const TSC = join(dirname(require.resolve('typescript/package.json')), 'bin/tsc')
 const tsc = (project) => [TSC, '-p', project]
 
+/** Published packages of their own. */
+const WORKSPACES = ['service', 'cli']
+const SHARED = ['scripts', 'tsconfig.json', 'package.json']
+
 const PACKAGE = {
   name: 'package',
-  sources: ['src', 'cli/src', 'scripts', 'tsconfig.json', 'cli/tsconfig.json', 'package.json'],
-  outputs: ['build/lib', 'dist', 'cli/dist'],
-  steps: [tsc('tsconfig.json'), ['scripts/bundle.mjs'], ['scripts/dev-package.mjs'], tsc('cli')],
+  sources: ['src', ...WORKSPACES.flatMap((name) => [`${name}/src`, `${name}/tsconfig.json`]), ...SHARED],
+  outputs: ['build/lib', 'dist', ...WORKSPACES.map((name) => `${name}/dist`)],
+  steps: [
+    tsc('tsconfig.json'),
+    ['scripts/bundle.mjs'],
+    ['scripts/dev-package.mjs'],
+    ...WORKSPACES.map((name) => tsc(name)),
+  ],
 }
 const DEV = {
   name: 'dev',
-  sources: [...PACKAGE.sources, 'test', 'bench', 'demo', 'cli/test', 'tsconfig.dev.json'],
+  sources: [
+    ...PACKAGE.sources,
+    'test',
+    'bench',
+    'demo',
+    ...WORKSPACES.map((name) => `${name}/test`),
+    'tsconfig.dev.json',
+  ],
   outputs: ['build/test', 'build/bench', 'build/demo'],
-  steps: [tsc('tsconfig.dev.json'), tsc('cli/test')],
+  steps: [tsc('tsconfig.dev.json'), ...WORKSPACES.map((name) => tsc(`${name}/test`))],
 }
 
 const { values } = parseArgs({ options: { dev: { type: 'boolean' }, 'if-changed': { type: 'boolean' } } })

@@ -1,4 +1,4 @@
-// Exports for the package millrace-cli, which depends on this exact version: any release may change them.
+// Exports for the packages millrace-cli and millrace-service, which depend on this exact version: any release may change them.
 
 export { checkPolicy, checkPolicyRule, parsePolicy } from './config/policy.js'
 export { candidatesOf, checkPolicyKey } from './config/policy-keys.js'

@@ -5,11 +5,13 @@ import { meantBy } from 'millrace/internal'
 import { configCommand } from './config/command.js'
 import { demoCommand } from './demo/command.js'
 import { replayCommand } from './replay/command.js'
+import { serveCommand } from './serve/command.js'
 import {
   type Environment,
   FailedOperation,
   helpParagraph,
   inertMessage,
+  MissingPackage,
   UsageError,
   widthOf,
   wrapped,
@@ -17,10 +19,11 @@ import {
 
 const FAILED = 1
 const USAGE = 2
+const MISSING_PACKAGE = 5
 const NARROW = 70
 const EXIT_CODES =
   'Exit codes: 0 success; 1 the limiter broke a guarantee, or an operation failed; 2 wrong arguments, or an input or ' +
-  'port that cannot be used.'
+  'port that cannot be used; of serve also 3 to 5: see millrace serve --help.'
 
 /** Runs a command line and resolves to its exit code, as {@link EXIT_CODES} describes. */
 export async function run(args: string[], environment: Environment): Promise<number> {
@@ -52,7 +55,7 @@ export async function run(args: string[], environment: Environment): Promise<num
       return [`  ${term}`, ...wrapped(`    ${description}`, width)].join('\n')
     },
   })
-  for (const add of [demoCommand, replayCommand, configCommand]) {
+  for (const add of [demoCommand, replayCommand, configCommand, serveCommand]) {
     add(program, environment, (code) => {
       exitCode = code
     })
@@ -83,6 +86,9 @@ export async function run(args: string[], environment: Environment): Promise<num
     else if (error instanceof FailedOperation) {
       stderr.write(`millrace: ${inertMessage(error.message)}\n`)
       return FAILED
+    } else if (error instanceof MissingPackage) {
+      stderr.write(`millrace: ${inertMessage(error.message)}\n`)
+      return MISSING_PACKAGE
     } else throw error
     return USAGE
   }

@@ -16,6 +16,9 @@ export class UsageError extends Error {}
 /** An operation that failed, by no fault of the arguments; it is printed as one line, without a stack. */
 export class FailedOperation extends Error {}
 
+/** A package that a command needs is not installed; it is printed as one line, without a stack. */
+export class MissingPackage extends Error {}
+
 const MS_BETWEEN_UPDATES = 100
 
 /** A progress line on a terminal; other outputs get nothing. */

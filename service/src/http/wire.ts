@@ -1,0 +1,33 @@
+// What goes over the wire: decisions and limits as JSON, which has no Infinity.
+import type { Decision, RuleDecision } from 'millrace'
+
+/** A number, or `"Infinity"`. */
+export type WireNumber = number | 'Infinity'
+
+/** `Infinity` as the text `"Infinity"`: JSON would write `null`. */
+export const toWire = (figure: number): WireNumber =>
+  figure === Number.POSITIVE_INFINITY ? 'Infinity' : figure
+
+export const fromWire = (figure: WireNumber): number =>
+  figure === 'Infinity' ? Number.POSITIVE_INFINITY : figure
+
+/** A decision as plain data. `rules` is present only with several rules. */
+export function wireDecision(decision: Decision): Record<string, unknown> {
+  const { rules, retryAfterSeconds, source } = decision
+  const fields = { ...wirePart(decision), retryAfterSeconds }
+  const known = source === undefined ? fields : { ...fields, source }
+  return rules.length > 1 ? { ...known, rules: rules.map(wirePart) } : known
+}
+
+function wirePart({ allowed, limit, remaining, retryAfterMs, resetMs, rule, shadow }: RuleDecision) {
+  const part = {
+    allowed,
+    limit: toWire(limit),
+    remaining: toWire(remaining),
+    retryAfterMs: toWire(retryAfterMs),
+    resetMs: toWire(resetMs),
+    rule,
+  }
+  if (shadow === undefined) return part
+  return { ...part, shadow: { ...shadow, retryAfterMs: toWire(shadow.retryAfterMs) } }
+}
