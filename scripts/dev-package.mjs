@@ -1,7 +1,7 @@
 // Makes build/ a package of the name `millrace`, for the tests and benchmarks in it: by default they import the modules
 // of build/lib/, `millrace` as well as `#millrace/...`, so that a process has one copy of each. With the condition
 // `millrace-bundle` (`node --conditions=millrace-bundle`), `millrace` is dist/, as published.
-import { existsSync, mkdirSync, renameSync, symlinkSync, writeFileSync } from 'node:fs'
+import { mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join, posix } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { ENTRIES } from './entries.mjs'
@@ -24,7 +24,9 @@ const manifest = {
 
 writeFileSync(join(BUILD, 'package.json'), `${JSON.stringify(manifest, null, 2)}\n`)
 for (const name of LINKS) {
-  if (!existsSync(join(BUILD, name))) symlinkSync(join(BUILD, '..', name), join(BUILD, name), 'junction')
+  // The link of an earlier build may lead to a folder that is not there yet, or to another one.
+  rmSync(join(BUILD, name), { force: true })
+  symlinkSync(join(BUILD, '..', name), join(BUILD, name), 'junction')
 }
 for (const [name, source] of Object.entries(ENTRIES)) {
   const entry = `entries/${name}`

@@ -114,6 +114,10 @@ function wayOf(i: number, first: number, second: number): number {
  * later, however old its reading. That is why one reading at the start is enough for a decision, and why the
  * keys of a batch may share one.
  *
+ * The key of an expired way may come back between the choice and the claim: its decision brings the tick on, and
+ * has not changed the admission word yet. Such a way is left to its key and another one is chosen. A key that
+ * counts is displaced only if the choice found no way without counts.
+ *
  * A blocked way is claimed like any other if its block gives way. The claim expects the admission word with
  * which the way was chosen, so it fails if a block is set or changed meanwhile. A total of all ones becomes
  * the largest total that is no block. The first decision then sums the buckets.
@@ -140,6 +144,8 @@ export class Insertion {
   #chosen = 0
   /** Whether the chosen way is blocked, and its block ends early. */
   #endsBlock = false
+  /** Whether the chosen way may belong to a key that counts: no other way was to be had. */
+  #displaces = false
   /** The admission words of both sets' ways, as `choose` read them. */
   readonly #adms = new Int32Array(2 * WAYS_PER_SET)
 
@@ -185,6 +191,7 @@ export class Insertion {
   /** The way that a new key would take, or -1. Reads the clock and changes nothing. */
   choose(lo: number, hi: number, isToBlock = false): number {
     this.#endsBlock = false
+    this.#displaces = false
     const first = this.#table.firstSet(lo)
     const second = this.#table.secondSet(first, hi)
     const home = lo & (WAYS_PER_SET - 1)
@@ -268,6 +275,7 @@ export class Insertion {
     }
     if (best < 0 && this.#onFull === 'evict') best = least
     if (best < 0) return -1
+    this.#displaces = this.#onFull === 'evict' && (best === least || this.#endsBlock)
     this.#chosen = this.#adms[best]!
     return wayOf(best, first, second)
   }
@@ -342,7 +350,7 @@ export class Insertion {
     const payload = this.#cells.inherited(v, expired, isOther)
     const wasLive = (v & STATE) === LIVE
     const stillCounts = wasLive && !expired && !this.#isEmpty(base, v, tick)
-    if (stillCounts && this.#onFull !== 'evict') return undefined // its key came back meanwhile
+    if (stillCounts && !this.#displaces) return undefined // its key came back meanwhile
     if (this.#isOutdated()) return undefined // after the reading: see `algorithms/conversion.ts`
 
     add(words, HEADER.CLAIMING, 1)

@@ -228,6 +228,8 @@ export class Ledger {
   observe(index: number, before: number, after: number): void {
     const { shape } = this.#arena
     if (index === HEADER.CURRENT) this.timeline.changes(before, after)
+    if (index === HEADER.EVICTED_LIVE && this.op !== undefined)
+      this.fail('displaced', `${after} times by ${this.op.do}`)
     if (index < shape.waysAt || index >= shape.extraAt) return
     const way = Math.floor((index - shape.waysAt) / shape.wayWords)
     const field = (index - shape.waysAt) % shape.wayWords

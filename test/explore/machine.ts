@@ -194,7 +194,7 @@ export class Machine {
       return before
     }
     this.#take(index, true)
-    this.set(index, before + value)
+    this.#change(index, before + value)
     return this.#keep(index, before)
   }
 

@@ -104,6 +104,8 @@ export type Forbidden =
   | 'lost charge'
   /** A key that displaced a live key was admitted although the inherited counts left no room. */
   | 'fresh quota'
+  /** A key that counts lost its way, in a scenario that has room for all keys throughout. */
+  | 'displaced'
   /** A decision that runs alone never ends. */
   | 'hang'
   /** At rest: the admission word counts less than was admitted and penalized in the window. */

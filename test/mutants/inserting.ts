@@ -77,6 +77,12 @@ export const inserting: Readonly<Record<string, Mutant>> = {
       ),
     ],
   },
+  'an expired way claimed after its key came back': {
+    scenario: 'a key comes back to its expired way while another one takes it',
+    edits: [
+      inInsertion('if (stillCounts && !this.#displaces)', "if (stillCounts && this.#onFull !== 'evict')"),
+    ],
+  },
   'a block that is inherited': {
     scenario: 'a blocked way goes to a new key while its own decides',
     edits: [inSummed('Math.min(v & COUNT, MAX_TOTAL)', 'v & COUNT')],

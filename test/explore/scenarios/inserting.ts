@@ -47,6 +47,17 @@ export const inserting: Readonly<Record<string, Scenario>> = {
     threads: [[check()], [check(2), check(2)]],
     restKeys: [],
   },
+  'a key comes back to its expired way while another one takes it': {
+    // Both ways are expired: the other key has room in the second one.
+    forbidden: [...WITHOUT_ROOM, 'displaced'],
+    times: [23],
+    before: [
+      [20, check()],
+      [20, check(2)],
+    ],
+    threads: [[check()], [check(3)]],
+    restKeys: [],
+  },
   'an empty way is claimed while its key decides': {
     forbidden: EXCEPT_DISPLACED,
     times: [20],
