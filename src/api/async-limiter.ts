@@ -376,9 +376,10 @@ export interface AsyncLimiter extends AsyncDisposable {
   share(): SharedLimiter
 
   /**
-   * Returns the keys that were refused most since the first call, which begins to count: until then a refusal costs
-   * nothing more. It counts by "space-saving": 1,024 keys at a time, whatever number of keys come, and says by how much
-   * each count may be too high. A key that is missing was refused no more often than the least of all 1,024 counts.
+   * Returns the keys that were refused most. The first call begins to count. Until then a refusal costs nothing more.
+   * At most 1,024 keys are counted at the same time, so memory is bounded. A further key takes the place of the one with
+   * the least count, and goes on from that count: `error` says by how much its own may be too high. A key that is missing
+   * was refused no more often than the least of the 1,024 counts.
    *
    * Counted are the refusals of this limiter in this thread that are events (`docs/reference/events.md`), of keys that
    * were given as texts. Rows show keys as events do.

@@ -1,4 +1,4 @@
-import type { Counts } from '../core/decision-counts.js'
+import type { FigureCounts } from '../core/decision-counts.js'
 import type { GroupDecision } from '../core/group-decision.js'
 import type { Signal } from '../core/on-abort.js'
 import type { TopOptions } from '../core/refusals.js'
@@ -37,9 +37,9 @@ export interface GroupWaitOptions<Name extends string = string> extends GroupOpt
 /** The counts of a group in this thread. */
 export interface GroupStats {
   /** The decisions of the group: an attempt of `wait` that is refused before it charges is not one. */
-  readonly own: Counts & {
+  readonly own: FigureCounts & {
     /** By the names of the members: a member has refused what was refused in its name. */
-    readonly members: Readonly<Record<string, Counts>>
+    readonly members: Readonly<Record<string, FigureCounts>>
   }
 }
 
@@ -164,9 +164,10 @@ export interface LimiterGroup<Name extends string = string> {
   refund(decision: GroupDecision<Name>): number
 
   /**
-   * Returns the keys that were refused most since the first call, which begins to count: until then a refusal costs
-   * nothing more. It counts by "space-saving": 1,024 keys at a time, whatever number of keys come, and says by how much
-   * each count may be too high. A key that is missing was refused no more often than the least of all 1,024 counts.
+   * Returns the keys that were refused most. The first call begins to count. Until then a refusal costs nothing more.
+   * At most 1,024 keys are counted at the same time, so memory is bounded. A further key takes the place of the one with
+   * the least count, and goes on from that count: `error` says by how much its own may be too high. A key that is missing
+   * was refused no more often than the least of the 1,024 counts.
    *
    * Counted are the refusals of this group in this thread that are events (`docs/reference/events.md`), of keys that
    * were given as texts. Rows show keys as events do.

@@ -1,8 +1,10 @@
 import type { Decision, RuleDecision } from './decision.js'
 import { isUndecided } from './decision-source.js'
 import type { MembersDecision } from './group-decision.js'
-import { InlineDecision } from './inline-decision.js'
+import { InlineDecision, Outcome } from './inline-decision.js'
+import { KnownDecision } from './known-decision.js'
 import { NEAR_LIMIT } from './near-limit.js'
+import type { RulePart } from './rules-decision.js'
 import { UnitDecision } from './unit-decision.js'
 import { verdictOf } from './verdict.js'
 
@@ -14,13 +16,16 @@ export interface Counts {
   readonly refused: number
   /** Of `admitted`: those that a rule, or a middleware, would have refused if it were enforced. */
   readonly shadowRefused: number
-  /** Of `refused`: those of a key that was blocked or banned. Not known of decisions of a pool. */
+  /** Of `refused`: those of a key that was blocked or banned. */
   readonly blocked: number
 }
 
 /** Decisions of which the figures are known. */
 export interface FigureCounts extends Counts {
-  /** Of `admitted`: those that left a key with 80 % of a limit used, or more (the option `nearLimit`). Not known of keys of `checkMany`. */
+  /**
+   * Of `admitted`: those that charged a key and left it with 80 % of a limit used, or more (the option `nearLimit`). In
+   * memory, not known of keys of `checkMany` by one rule, nor of any on a pool.
+   */
   readonly nearLimit: number
 }
 
@@ -61,6 +66,13 @@ class Tallies {
     return { admitted, refused, shadowRefused, blocked, nearLimit }
   }
 
+  addAll({ admitted, refused, shadowRefused, blocked }: Counts): void {
+    this.admitted += admitted
+    this.refused += refused
+    this.shadowRefused += shadowRefused
+    this.blocked += blocked
+  }
+
   add(isAllowed: boolean, isShadowed: boolean, isBlocked: boolean, isNear: boolean): void {
     if (isAllowed) {
       this.admitted++
@@ -76,8 +88,18 @@ class Tallies {
 /** Whether the verdict of a rule is that its key is blocked, as far as its decision says so. */
 export const isBlocked = (part: Partial<Decision> & { readonly isBlocked?: boolean }): boolean => {
   const counted = UnitDecision.is(part) ? part.counted : part
-  if (InlineDecision.is(counted)) return counted.until !== undefined
+  if (InlineDecision.is(counted))
+    return counted.until !== undefined && counted.era.estimates.isBlocked(counted)
   return part.isBlocked === true || (part.rules ?? []).some((rule) => rule !== part && isBlocked(rule))
+}
+
+/** Whether a rule has charged an admission, as far as its decision says so. */
+function isCharged(decision: Decision, part: Partial<RulePart>): boolean {
+  if (part.outcome !== undefined) return part.outcome === Outcome.CHARGED
+  const requested = KnownDecision.is(decision)
+    ? (decision.requested as { readonly cost?: number })
+    : undefined
+  return verdictOf(part as RuleDecision).allowed && requested?.cost !== 0
 }
 
 /** What becomes of a refusal: one that counts, a request that passes all the same, or one that waits. */
@@ -90,7 +112,7 @@ export class DecisionCounts {
   readonly #withoutStore = { open: 0, closed: 0, local: 0 }
   readonly #nearLimit: number
 
-  /** @param nearLimit above this share of its limit, a key is near it; `Infinity`: figures are not read */
+  /** @param nearLimit from this share of its limit on, a key is near it */
   constructor(nearLimit: number = NEAR_LIMIT) {
     this.#nearLimit = nearLimit
   }
@@ -101,19 +123,33 @@ export class DecisionCounts {
    * @param isBanned whether a refusal is known to be that of a banned key
    */
   count(decision: Decision, as: Refusal = 'decided', isBanned = false): void {
-    this.#count(decision, decision.rules, decision.allowed ? undefined : decision.rule, as, isBanned)
+    const { rules, allowed } = decision
+    const isNear = (rule: number) => this.#isNear(decision, rules[rule]!)
+    this.#count(decision, rules, allowed ? undefined : decision.rule, as, isBanned, isNear)
   }
 
   /** Counts a decision of a group, by the names of its members in place of rules. */
-  countOfMembers(decision: MembersDecision, names: readonly string[]): void {
-    this.#count(
-      decision,
-      decision.parts,
-      decision.allowed ? undefined : decision.member,
-      'decided',
-      false,
-      names,
+  countOfMembers(
+    decision: MembersDecision,
+    names: readonly string[],
+    isNear: (member: number) => boolean,
+  ): void {
+    const refusing = decision.allowed ? undefined : decision.member
+    this.#count(decision, decision.parts, refusing, 'decided', false, isNear, names)
+  }
+
+  /** Bits of the rules that an admission has charged, and to whose limits it has left the key near. */
+  nearRules(decision: Decision): number {
+    if (!decision.allowed || isUndecided(decision.source)) return 0
+    return decision.rules.reduce(
+      (near, part, i) => (this.#isNear(decision, part) ? near | (1 << i) : near),
+      0,
     )
+  }
+
+  #isNear(decision: Decision, part: RuleDecision): boolean {
+    const { limit, remaining } = part
+    return (limit - remaining) / limit >= this.#nearLimit && isCharged(decision, part)
   }
 
   /** @param refusing the name of the rule that refused */
@@ -123,6 +159,7 @@ export class DecisionCounts {
     refusing: string | undefined,
     as: Refusal,
     isBanned: boolean,
+    isNear: (index: number) => boolean,
     names?: readonly string[],
   ): void {
     const passes = allowed || as !== 'decided'
@@ -139,43 +176,30 @@ export class DecisionCounts {
       const refuses = rule === refusing
       if (!passes && !refuses) continue
       const isShadowed = allowed ? !verdictOf(part).allowed : refuses && as === 'passed'
-      const isNear =
-        passes && this.#nearLimit <= 1 && (part.limit - part.remaining) / part.limit >= this.#nearLimit
+      const leavesNear = passes && isNear(i)
       const blocks = !passes && (isBanned || isBlocked(part))
-      this.#ofRule(rule, i).add(passes, isShadowed, blocks, isNear)
+      this.#ofRule(rule, i).add(passes, isShadowed, blocks, leavesNear)
       hasShadowed ||= isShadowed
       hasBlocked ||= blocks
-      hasNear ||= isNear
+      hasNear ||= leavesNear
     }
     this.#all.add(passes, hasShadowed, hasBlocked, hasNear)
   }
 
-  /**
-   * Counts what came of the keys of a batch, whose figures are not known. Of several rules, it is not known either which
-   * one has refused.
-   */
-  countBatch(allowed: Uint8Array, rules: readonly string[]): void {
-    let admitted = 0
-    for (let i = 0; i < allowed.length; i++) admitted += allowed[i]!
-    const refused = allowed.length - admitted
-    this.#all.admitted += admitted
-    this.#all.refused += refused
-    for (const [i, rule] of rules.entries()) {
-      const tallies = this.#ofRule(rule, i)
-      tallies.admitted += admitted
-      if (rules.length === 1) tallies.refused += refused
-    }
+  /** Counts what came of the keys of a batch, whose figures are not known: of all, and in the name of each rule. */
+  countBatch(
+    keys: number,
+    all: Omit<Counts, 'admitted'>,
+    rules: readonly string[],
+    ofRules: readonly Omit<Counts, 'admitted'>[],
+  ): void {
+    const admitted = keys - all.refused
+    this.#all.addAll({ ...all, admitted })
+    for (const [i, rule] of rules.entries()) this.#ofRule(rule, i).addAll({ ...ofRules[i]!, admitted })
   }
 
   get withoutStore(): WithoutStore {
     return { ...this.#withoutStore }
-  }
-
-  /** Without what is not counted if figures are not read. */
-  presentCounts(): Counts & RuleCounts<Counts> {
-    const { nearLimit: _, rules, ...counts } = this.present()
-    const own = Object.entries(rules).map(([name, { nearLimit: __, ...each }]) => [name, each])
-    return { ...counts, rules: Object.fromEntries(own) }
   }
 
   present(): FigureCounts & RuleCounts {

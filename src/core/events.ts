@@ -4,6 +4,7 @@ import type { Decision } from './decision.js'
 import { isBlocked } from './decision-counts.js'
 import { isUndecided } from './decision-source.js'
 import { invalid } from './errors.js'
+import { MembersDecision } from './group-decision.js'
 import { inert } from './inert.js'
 import { keyHash } from './key-hash.js'
 import { refuseUnknown } from './option-names.js'
@@ -108,7 +109,8 @@ export function tellRefusal(
   route: string | undefined,
   rule = decision.rule,
 ): void {
-  const refusing = decision.rules.find((part) => part.rule === decision.rule) ?? decision
+  const own = MembersDecision.is(decision) ? decision.members[decision.member]! : decision // members may have like rules
+  const refusing = own.rules.find((part) => part.rule === own.rule) ?? own
   const to = isBlocked(refusing) ? blocked : limited
   if (to.hasSubscribers) tell(to, key, rule, decision.limit, decision.retryAfterMs, route)
 }

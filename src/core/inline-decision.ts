@@ -16,6 +16,7 @@ export interface EngineEra {
     reset(decision: Decided): number
     effectOf(decision: InlineDecision, readingMs: number): number
     receiptOf(decision: InlineDecision): number
+    isBlocked(decided: Decided): boolean
   }
   /**
    * Whether an unchanged admission word proves that the way has not changed since any decision of this era.

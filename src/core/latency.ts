@@ -5,13 +5,20 @@ export const BOUNDS_MS = [
 
 /** How long calls took, in buckets of fixed bounds. */
 export interface Latency {
-  /** By the upper bound of a bucket in milliseconds: how many calls took as long or less. Those of all: `count`. */
+  /**
+   * By the upper bound of a bucket in milliseconds, from the smallest to the largest: how many calls took as long or
+   * less. Those of all: `count`. The bounds are `'0.25'`, `'0.5'`, `'1.0'`, `'2.5'`, `'5.0'` and so on to `'10000.0'`, as
+   * OpenMetrics writes numbers.
+   */
   readonly atMostMs: Readonly<Record<string, number>>
   /** How many calls were answered. */
   readonly count: number
   /** How long all of them took together, in milliseconds. */
   readonly sumMs: number
 }
+
+/** The key of a bucket. A key such as `'1'` would come before `'0.25'` in an object. */
+export const keyOfBound = (ms: number): string => (Number.isInteger(ms) ? ms.toFixed(1) : String(ms))
 
 /** Counts how long calls take. */
 export class LatencyCounts {
@@ -31,7 +38,7 @@ export class LatencyCounts {
     const atMostMs: Record<string, number> = {}
     for (const [i, bound] of BOUNDS_MS.entries()) {
       sum += this.#buckets[i]!
-      atMostMs[bound] = sum
+      atMostMs[keyOfBound(bound)] = sum
     }
     return { atMostMs, count: this.#count, sumMs: this.#sumMs }
   }

@@ -3,6 +3,12 @@ import { invalid } from './errors.js'
 /** The default of the option `nearLimit`. */
 export const NEAR_LIMIT = 0.8
 
+/** The fewest used units, a whole number, that are this share of a limit. */
+export function leastNear(limit: number, share: number): number {
+  const least = Math.ceil(limit * share) // the product may be a little off: 100 * 0.07 is above 7
+  return (least - 1) / limit >= share ? least - 1 : least
+}
+
 /** @throws MillraceError `ERR_MILLRACE_INVALID_OPTION` */
 export function checkNearLimit(share: unknown): number | undefined {
   const isShare = typeof share === 'number' && share > 0 && share <= 1

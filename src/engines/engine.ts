@@ -87,11 +87,12 @@ export interface Engine<D extends OwnDecision> {
   owns(decision: unknown): decision is D
   /** Gives back the charge of a decision or `units` of it, once. Returns how many units. */
   giveBack(decision: D, units?: number): number
-  /**
-   * Counts decisions that another engine or the addon has made. Below 0: takes back decisions that this
-   * engine or a worker has counted.
-   */
-  tally(allowed: number, denied: number, shadowDenied?: number): void
+  /** Bits of the rules to whose limits the last decision has left its key near. Set it to 0 before the decision. */
+  lastNear: number
+  /** Takes a decision out of the counts, which this engine or a worker has counted. `near` is its `lastNear`. */
+  uncount(decision: Decision, near: number): void
+  /** What this engine has counted, by rule. */
+  counted(): FigureCounts & RuleCounts
   statistics(): CountedStatistics
   /** Adds the counts of this thread to the shared statistics. */
   flush(): void

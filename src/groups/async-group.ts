@@ -58,9 +58,10 @@ export class AsyncGroup extends BaseGroup implements AsyncLimiterGroup {
   protected async decide(requests: Requests): Promise<MembersDecision> {
     const below = this.indexOfLimitBelow(requests)
     if (below >= 0) {
-      const part = await this.#check(uncounted(requests), below)
+      const alone = uncounted(requests)
+      const part = await this.#check(alone, below)
       if (!part.allowed) return this.refusal(requests, below, part)
-      this.own[below]!.undo(part) // another thread has raised the limit
+      this.own[below]!.undo(part, alone[below]!) // another thread has raised the limit
     }
     const parts: Decision[] = []
     let part: Decision | undefined
@@ -74,11 +75,11 @@ export class AsyncGroup extends BaseGroup implements AsyncLimiterGroup {
       this.#undo(requests, parts)
       throw error
     }
-    if (parts.length === requests.length) return this.admission(parts)
+    if (parts.length === requests.length) return this.admission(requests, parts)
     this.#undo(requests, parts)
     // The member that refused first is the one that counts the refusal.
     for (const i of this.laterCounting(requests, parts.length))
-      this.own[i]!.undo(await this.#check(requests, i))
+      this.own[i]!.undo(await this.#check(requests, i), requests[i]!)
     return this.refusal(requests, parts.length, part!)
   }
 
@@ -88,7 +89,7 @@ export class AsyncGroup extends BaseGroup implements AsyncLimiterGroup {
 
   /** Also wakes pending `wait` calls, which may have been refused because of these charges. */
   #undo(requests: Requests, admitted: readonly Decision[]): void {
-    this.undo(admitted)
+    this.undo(requests, admitted)
     if (admitted.length > 0) this.wake(requests)
   }
 }

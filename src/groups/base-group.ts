@@ -38,8 +38,7 @@ export abstract class BaseGroup {
   readonly #own: readonly GroupMember[]
   readonly #names: readonly string[]
   readonly #kind: string
-  /** Figures of members are not read: that would take longer than the decision. */
-  readonly #counts = new DecisionCounts(Number.POSITIVE_INFINITY)
+  readonly #counts = new DecisionCounts()
   readonly #queues = new GroupQueues<MembersDecision>()
   readonly #refusals = new Refusals()
 
@@ -86,14 +85,14 @@ export abstract class BaseGroup {
   }
 
   /** The decision of a request that all members admitted. */
-  protected admission(parts: readonly Decision[]): MembersDecision {
-    return this.#counted(this.#decisionOf(parts, -1))
+  protected admission(requests: Requests, parts: readonly Decision[]): MembersDecision {
+    return this.#counted(requests, this.#decisionOf(parts, -1))
   }
 
   /** The decision of a request that one member refused. Peeks at all others. */
   protected refusal(requests: Requests, refusing: number, refused: Decision): MembersDecision {
     const parts = this.own.map((member, i) => (i === refusing ? refused : member.peek(requests[i]!)))
-    return this.#counted(this.#decisionOf(parts, refusing))
+    return this.#counted(requests, this.#decisionOf(parts, refusing))
   }
 
   /** The counts of this group. */
@@ -101,8 +100,8 @@ export abstract class BaseGroup {
     return statsOf(this.#counts)
   }
 
-  #counted(decision: MembersDecision): MembersDecision {
-    this.#counts.countOfMembers(decision, this.#names)
+  #counted(requests: Requests, decision: MembersDecision): MembersDecision {
+    this.#counts.countOfMembers(decision, this.#names, (member) => requests[member]!.near !== 0)
     return decision
   }
 
@@ -116,8 +115,8 @@ export abstract class BaseGroup {
   }
 
   /** Takes back the admissions of the first members. */
-  protected undo(admitted: readonly Decision[]): void {
-    for (const [i, part] of admitted.entries()) this.own[i]!.undo(part)
+  protected undo(requests: Requests, admitted: readonly Decision[]): void {
+    for (const [i, part] of admitted.entries()) this.own[i]!.undo(part, requests[i]!)
   }
 
   /** Returns the most units that any member gave back: the charge may have left the window of another. */
@@ -187,7 +186,7 @@ export abstract class BaseGroup {
   }
 
   #undoAndWake(requests: Requests, admitted: readonly Decision[]): void {
-    this.undo(admitted)
+    this.undo(requests, admitted)
     this.wake(requests)
   }
 
@@ -227,7 +226,7 @@ export function told(decision: MembersDecision, keys: GroupKeys, refusals: Refus
 
 /** The counts of a group. */
 export function statsOf(counts: DecisionCounts): GroupStats {
-  const { rules, ...own } = counts.presentCounts()
+  const { rules, ...own } = counts.present()
   return { own: { ...own, members: rules } }
 }
 

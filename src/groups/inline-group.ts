@@ -58,9 +58,10 @@ export class InlineGroup extends BaseGroup implements LimiterGroup {
   protected decide(requests: Requests): MembersDecision {
     const below = this.indexOfLimitBelow(requests)
     if (below >= 0) {
-      const part = this.#check(uncounted(requests), below)
+      const alone = uncounted(requests)
+      const part = this.#check(alone, below)
       if (!part.allowed) return this.refusal(requests, below, part)
-      this.own[below]!.undo(part) // another thread has raised the limit
+      this.own[below]!.undo(part, alone[below]!) // another thread has raised the limit
     }
     const parts: Decision[] = []
     let part: Decision | undefined
@@ -71,13 +72,14 @@ export class InlineGroup extends BaseGroup implements LimiterGroup {
         parts.push(part)
       }
     } catch (error) {
-      this.undo(parts)
+      this.undo(requests, parts)
       throw error
     }
-    if (parts.length === requests.length) return this.admission(parts)
-    this.undo(parts)
+    if (parts.length === requests.length) return this.admission(requests, parts)
+    this.undo(requests, parts)
     // The member that refused first is the one that counts the refusal.
-    for (const i of this.laterCounting(requests, parts.length)) this.own[i]!.undo(this.#check(requests, i))
+    for (const i of this.laterCounting(requests, parts.length))
+      this.own[i]!.undo(this.#check(requests, i), requests[i]!)
     return this.refusal(requests, parts.length, part!)
   }
 

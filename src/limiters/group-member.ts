@@ -1,7 +1,7 @@
 import { checkCallLimit, closedError, type MostAtOnce, mostPenalty } from '../api/checks.js'
 import type { Decision } from '../core/decision.js'
 import { Outcome } from '../core/inline-decision.js'
-import { hasOutcome, type RulePart } from '../core/rules-decision.js'
+import type { RulePart } from '../core/rules-decision.js'
 import { countedOf } from '../core/unit-decision.js'
 import { countsRefusals } from '../core/verdict.js'
 import type { CallLimit, Engine, OwnDecision } from '../engines/engine.js'
@@ -20,6 +20,8 @@ export interface MemberRequest {
   readonly handle: KeyHandle | undefined
   /** Whether the request is an attempt of `wait`. Its refusal is never charged. */
   readonly isAttempt: boolean
+  /** Bits of the rules to whose limits the last `check` has left the key near. */
+  near: number
 }
 
 /**
@@ -43,8 +45,8 @@ export interface GroupMember {
   peek(request: MemberRequest): Decision
   /** Whether any rule has the option `countRefused`. */
   readonly countsRefused: boolean
-  /** Takes back a decision: the charge of an admission, and the count in the statistics. Never throws. */
-  undo(decision: Decision): void
+  /** Takes back the decision of a request: the charge of an admission, and the count in the statistics. Never throws. */
+  undo(decision: Decision, request: MemberRequest): void
   /** Gives back the charge of a decision. Returns how many units. */
   giveBack(decision: Decision): number
   /** The most units that the commit of a reservation may charge in addition. */
@@ -80,7 +82,7 @@ export abstract class BaseMember {
     const ownLimit = checkCallLimit(limit, this.backend.names, this.#limitOption)
     const { lo, hi } = this.backend.keys.read(key, this.#keyOption)
     const handle = KeyHandle.is(key) ? key : undefined
-    return { lo, hi, cost, limit: ownLimit, handle, isAttempt }
+    return { lo, hi, cost, limit: ownLimit, handle, isAttempt, near: 0 }
   }
 
   get countsRefused(): boolean {
@@ -133,7 +135,7 @@ export class InlineMember<D extends OwnDecision> extends BaseMember implements G
   }
 
   /** Takes back each charge by the reading of its decision: reading the clock might fail. */
-  undo(decision: Decision): void {
+  undo(decision: Decision, { near }: MemberRequest): void {
     const { engines, isReleased } = this.backend
     if (isReleased) return
     const charges = decision.rules as readonly RulePart[]
@@ -142,11 +144,7 @@ export class InlineMember<D extends OwnDecision> extends BaseMember implements G
       engines[i]!.reading.set(countedOf(charge).at)
       engines[i]!.changes.takeBack(charge)
     }
-    if (!decision.allowed) {
-      this.#engine.tally(0, -1)
-      return
-    }
-    this.#engine.tally(-1, 0, hasOutcome(decision, Outcome.SHADOWED) ? -1 : 0)
+    this.#engine.uncount(decision, near)
   }
 
   giveBack(decision: Decision): number {
@@ -161,13 +159,16 @@ export class InlineMember<D extends OwnDecision> extends BaseMember implements G
     return this.#change(decision as D, cost, actualCost)
   }
 
-  #decide({ lo, hi, cost, limit, handle }: MemberRequest): D {
+  #decide(request: MemberRequest): D {
+    const { lo, hi, cost, limit, handle } = request
     const engine = this.#engine
     const hint = handle?.way
+    engine.lastNear = 0
     const decision =
       limit === undefined
         ? engine.checkNow(lo, hi, cost, hint)
         : engine.checkWithin(limit, lo, hi, cost, hint)
+    request.near = engine.lastNear
     if (handle !== undefined) handle.way = decision.way
     return decision
   }

@@ -23,6 +23,7 @@ import {
   type KeyBatch,
   type KeyChange,
 } from './async-facade.js'
+import type { MemberRequest } from './group-member.js'
 import { type Fingerprint, type LimiterFile, MemoryBackend } from './memory-backend.js'
 import { PoolMember } from './pool-member.js'
 
@@ -189,8 +190,8 @@ export class PoolLimiter extends AsyncFacade<Fingerprint, PoolBackend> {
   toMember(name: string): PoolMember {
     checkOpen(this.backend, `members.${name}`)
     const { backend } = this
-    return new PoolMember(name, backend, backend.inline, ({ lo, hi, cost, limit, isAttempt }) =>
-      backend.decide(isAttempt ? 'try' : 'check', { lo, hi }, cost, { limit }),
-    )
+    const send = ({ lo, hi, cost, limit, isAttempt }: MemberRequest) =>
+      backend.decide(isAttempt ? 'try' : 'check', { lo, hi }, cost, { limit })
+    return new PoolMember(name, backend, backend.inline, send, backend.pool.own)
   }
 }

@@ -1,4 +1,5 @@
 import type { Decision } from '../core/decision.js'
+import type { DecisionCounts } from '../core/decision-counts.js'
 import { Outcome } from '../core/inline-decision.js'
 import { hasOutcome, type RulePart, type RulesDecision, shadowedRules } from '../core/rules-decision.js'
 import type { Engine } from '../engines/engine.js'
@@ -13,21 +14,26 @@ import type { MemoryBackend } from './memory-backend.js'
 export class PoolMember extends BaseMember implements GroupMember {
   readonly #inline: Engine<RulePart> | Engine<RulesDecision>
   readonly #send: (request: MemberRequest) => Promise<Decision>
+  readonly #counts: DecisionCounts
 
   constructor(
     name: string,
     backend: MemoryBackend,
     inline: Engine<RulePart> | Engine<RulesDecision>,
     send: (request: MemberRequest) => Promise<Decision>,
+    counts: DecisionCounts,
   ) {
     super(name, backend)
     this.#inline = inline
     this.#send = send
+    this.#counts = counts
   }
 
-  check(request: MemberRequest): Promise<Decision> {
+  async check(request: MemberRequest): Promise<Decision> {
     this.checkOpen()
-    return this.#send(request)
+    const decision = await this.#send(request)
+    request.near = this.#counts.nearRules(decision)
+    return decision
   }
 
   peek({ lo, hi, cost, limit }: MemberRequest): Decision {
@@ -35,13 +41,10 @@ export class PoolMember extends BaseMember implements GroupMember {
     return this.#inline.peek(lo, hi, cost, limit)
   }
 
-  undo(decision: Decision): void {
+  undo(decision: Decision, { near }: MemberRequest): void {
     if (this.backend.isReleased) return
-    if (!decision.allowed) {
-      this.#inline.tally(0, -1)
-      return
-    }
-    this.#inline.tally(-1, 0, hasOutcome(decision, Outcome.SHADOWED) ? -1 : 0)
+    this.#inline.uncount(decision, near)
+    if (!decision.allowed) return
     try {
       this.#giveBack(decision)
     } catch {

@@ -53,6 +53,14 @@ export const OUTCOME = 5
 export const REFUSING = 12
 /** In a GIVE_BACK: how many units the rule gives back. */
 export const UNITS = 13
+/** In the reply that is a refusal: 1 if the key was blocked. An admission need not have it. */
+export const BLOCKED = 13
+/**
+ * In the reply to a BATCH: how many keys were refused, how many of these were blocked, and how many were admitted that a
+ * rule would have refused if it were enforced. At `OF_RULE` in the slot of each rule: the same in the name of the rule.
+ */
+export const OF_ALL = 6
+export const OF_RULE = 9
 /**
  * Offsets in doubles. NUMBER is a request's milliseconds, or the cost that a CHARGE_MORE begins at, and the
  * reply of every operation that returns one number. Of a decision, and in a GIVE_BACK: the reading of its charge.

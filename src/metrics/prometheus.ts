@@ -1,4 +1,4 @@
-import { BOUNDS_MS } from '../core/latency.js'
+import { BOUNDS_MS, keyOfBound } from '../core/latency.js'
 import { METRICS, type Metric, prometheusName, type Sample } from './metric-table.js'
 import type { Source } from './source.js'
 
@@ -63,7 +63,7 @@ function valuesOf(name: string, [labels, value]: Sample): PrometheusValue[] {
     metricName: `${name}_bucket`,
   })
   return [
-    ...BOUNDS_MS.map((ms) => bucket(ms / 1_000, value.atMostMs[ms]!)),
+    ...BOUNDS_MS.map((ms) => bucket(ms / 1_000, value.atMostMs[keyOfBound(ms)]!)),
     bucket('+Inf', value.count),
     { labels, value: value.sumMs / 1_000, metricName: `${name}_sum` },
     { labels, value: value.count, metricName: `${name}_count` },

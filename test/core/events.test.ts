@@ -74,14 +74,33 @@ test('a refusal is published with its rule and key, by each method that decides'
   }
 })
 
-test('a refusal of a blocked key is published as one, once', async () => {
-  const limiter = limiterOf()
-  limiter.block('key', '1h')
-  const limited: Message[] = []
-  const blocked = await heard('millrace:blocked', async () => {
-    limited.push(...(await heard('millrace:limited', () => limiter.check('key'))))
-  })
-  assert.equal([textsOf(blocked), limited], [[['minute', 'key']], []])
+test('a refusal of a blocked key is published as one, once, also by a pool and a group', async () => {
+  const pool = createLimiter({ ...MINUTE, engine: 'pool', pool: { maxThreads: 1 } })
+  const [inline, member] = [limiterOf(), limiterOf()]
+  for (const limiter of [inline, pool, member]) await limiter.block('key', '1h')
+  const both = group({ member, pool })
+  const checks = [
+    ['minute', () => inline.check('key')],
+    ['minute', () => pool.check('key')],
+    ['pool', () => both.check({ member: 'other', pool: 'key' })],
+  ] as const
+  for (const [rule, check] of checks) {
+    const limited: Message[] = []
+    const blocked = await heard('millrace:blocked', async () => {
+      limited.push(...(await heard('millrace:limited', check)))
+    })
+    assert.equal([textsOf(blocked), limited], [[[rule, 'key']], []])
+  }
+  await pool.close()
+})
+
+test('a block that has ended blocks no more, though the key is refused', async () => {
+  const clock = manualClock(1e6)
+  const limiter = createLimiter({ ...MINUTE, clock })
+  limiter.block('key', '1s')
+  clock.advance(2_000)
+  const blocked = await heard('millrace:blocked', () => limiter.check('key', 2)) // more than the limit
+  assert.equal([blocked, limiter.stats().own.blocked, limiter.stats().own.refused], [[], 0, 1])
 })
 
 test('decisions of a pool are published by the calling thread', async () => {

@@ -85,9 +85,9 @@ test('a group counts its own decisions, by member', () => {
   both.peek({ account: 'c', address: '2' })
   account.check('alone')
   const { members, ...own } = both.stats().own
-  assert.equal(own, { admitted: 3, refused: 3, shadowRefused: 0, blocked: 1 })
-  assert.equal(members.account, { admitted: 3, refused: 2, shadowRefused: 0, blocked: 1 })
-  assert.equal(members.address, { admitted: 3, refused: 1, shadowRefused: 0, blocked: 0 })
+  assert.equal(own, { admitted: 3, refused: 3, shadowRefused: 0, blocked: 1, nearLimit: 2 })
+  assert.equal(members.account, { admitted: 3, refused: 2, shadowRefused: 0, blocked: 1, nearLimit: 1 })
+  assert.equal(members.address, { admitted: 3, refused: 1, shadowRefused: 0, blocked: 0, nearLimit: 1 })
 })
 
 test.run()

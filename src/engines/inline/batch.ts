@@ -128,7 +128,9 @@ class InlineBatch extends BaseBatch<Int32Array> {
     const { blockMask } = this.#engine.last
     let blocked = 0
     for (let i = from; i < to; i++) {
-      if (this.allowed[i] === 0 && (this.#kept[SEEN_WORDS * i + 1]! & blockMask) === blockMask) blocked++
+      if (this.allowed[i] === 1 || (this.#kept[SEEN_WORDS * i + 1]! & blockMask) !== blockMask) continue
+      const decided = this.#decided(i)
+      if (decided.era.estimates.isBlocked(decided)) blocked++
     }
     return blocked
   }

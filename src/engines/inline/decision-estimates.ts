@@ -68,7 +68,7 @@ export class DecisionEstimates {
    * of an admission that was not enforced is as it would have been.
    */
   figuresOf(decided: Decided): Figures {
-    if (!this.#isBlocked(decided.adm)) return this.#figuresAtOnce(decided)
+    if (!this.#isShut(decided.adm)) return this.#figuresAtOnce(decided)
     const figures = this.#figuresOfLast
     figures.remaining = this.remaining(decided)
     figures.retryAfterMs = isRefusal(decided.outcome) ? this.retryAfter(decided) : 0
@@ -111,7 +111,7 @@ export class DecisionEstimates {
 
   /** Computes the figures of a decision that was just made, and keeps them in it. */
   giveFigures(made: InlineDecision): void {
-    if (made.way < 0 || this.#isBlocked(made.adm)) return // it has them, or what they come from
+    if (made.way < 0 || this.#isShut(made.adm)) return // it has them, or what they come from
     const { remaining, retryAfterMs, resetMs } = this.#figuresAtOnce(made)
     made.show(remaining, retryAfterMs, resetMs)
   }
@@ -243,11 +243,16 @@ export class DecisionEstimates {
   }
 
   /** Milliseconds from the decision to the end of the block that refused it; 0 if no block did. */
-  #blockedMs({ adm, until, at }: Decided): number {
-    return this.#isBlocked(adm) && until !== undefined ? this.#algorithm.until.wholeMs(until, at) : 0
+  /** Whether a block was in force at a refusal. The word says so until the next charge after its end. */
+  isBlocked(decided: Decided): boolean {
+    return this.#blockedMs(decided) > 0
   }
 
-  #isBlocked(adm: number): boolean {
+  #blockedMs({ adm, until, at }: Decided): number {
+    return this.#isShut(adm) && until !== undefined ? this.#algorithm.until.wholeMs(until, at) : 0
+  }
+
+  #isShut(adm: number): boolean {
     const { blockMask } = this.#algorithm
     return (adm & blockMask) === blockMask
   }

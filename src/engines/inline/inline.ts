@@ -2,6 +2,8 @@ import { createRequire } from 'node:module'
 import { ADMITTED, type Algorithm, FULL, GONE, UNDECIDED } from '../../algorithms/algorithm.js'
 import type { BatchDecision, Costs } from '../../core/batch-decision.js'
 import type { Clock } from '../../core/clock.js'
+import type { Decision } from '../../core/decision.js'
+import type { FigureCounts, RuleCounts } from '../../core/decision-counts.js'
 import { FiguresDemand } from '../../core/figures-demand.js'
 import { InlineDecision, isRefusal, Outcome } from '../../core/inline-decision.js'
 import { lazily } from '../../core/lazily.js'
@@ -80,6 +82,7 @@ export class InlineEngine implements Engine<InlineDecision> {
   /** By which this engine counts. */
   readonly #near: NearLimit
   readonly #tally: Tally
+  lastNear = 0
   /** @see changesRefusals */
   readonly #changesRefusals: boolean
   countsRefused: boolean
@@ -256,7 +259,9 @@ export class InlineEngine implements Engine<InlineDecision> {
 
   /** Counts a suspect, if it is an admission that has left its key near the limit. */
   #countNear(made: InlineDecision): void {
-    if (made.outcome === Outcome.CHARGED && this.#near.isNear(made)) this.#tally.nearLimit++
+    if (made.outcome !== Outcome.CHARGED || !this.#near.isNear(made)) return
+    this.#tally.nearLimit++
+    this.lastNear = 1
   }
 
   #complete(made: InlineDecision, single: NativeSingle, at: number, nowMs: number): void {
@@ -384,20 +389,29 @@ export class InlineEngine implements Engine<InlineDecision> {
     return this.#algorithm
   }
 
-  statistics(): CountedStatistics {
+  /** How many refusals of blocked keys it has counted. */
+  get blocked(): number {
+    return this.#tally.blocked
+  }
+
+  counted(): FigureCounts & RuleCounts {
     const own = this.#tally.own()
+    return { ...own, rules: { [this.ruleName]: own } }
+  }
+
+  statistics(): CountedStatistics {
+    const own = this.counted()
     const statistics = readStatistics(this.arena)
     const native = addonForArena(this.addon, this.arena) ? 'addon' : 'none'
-    return {
-      ...statistics,
-      native,
-      own: { ...own, rules: { [this.ruleName]: own } },
-      shared: sharedIn(statistics),
-    }
+    return { ...statistics, native, own, shared: sharedIn(statistics) }
   }
 
   tally(allowed: number, denied: number, shadowDenied = 0): void {
     this.#tally.add(allowed, denied, shadowDenied)
+  }
+
+  uncount(decision: Decision, near: number): void {
+    this.#tally.uncount(decision, near)
   }
 
   tallyBlocked(refused: number): void {

@@ -1,5 +1,6 @@
 import type { Algorithm } from '../../algorithms/algorithm.js'
 import type { InlineDecision } from '../../core/inline-decision.js'
+import { leastNear } from '../../core/near-limit.js'
 import { Reading } from '../../core/reading.js'
 import { EPOCH } from '../../memory/layout.js'
 import type { Arena } from '../../memory/records.js'
@@ -25,6 +26,8 @@ export class NearLimit {
   /** The limit of the last decision, and from where on its admissions are suspects. */
   #limit = -1
   #from = 0
+  /** From how many used units on a key is near that limit. */
+  #least = 0
   #algorithm!: Algorithm
   #words!: Words
   /** The reading of the decision that is looked at. */
@@ -57,16 +60,16 @@ export class NearLimit {
   }
 
   #goBy(limit: number): void {
-    const { share } = this
     this.#limit = limit
-    const from = this.#perTick === 0 ? limit * share : this.#full * share - this.#full / limit // units are rounded up
+    this.#least = leastNear(limit, this.share)
+    const from = this.#perTick === 0 ? this.#least : (this.#full * (this.#least - 1)) / limit // units are rounded up
     this.#from = Math.min(Math.ceil(from), this.#mask + 1)
   }
 
-  /** Whether a suspect, which has just been decided, has left its key near the limit. */
+  /** Whether the last suspect, which has just been decided, has left its key near the limit. */
   isNear(made: InlineDecision): boolean {
     const { way, adm, limit, tick } = made
-    if (this.#perTick > 0) return this.#used(made) >= limit * this.share
+    if (this.#perTick > 0) return this.#used(made) >= this.#least
     this.#known ??= knownOfNone()
     const { ways, epochs, limits, free, ticks } = this.#known
     const at = way & (REMEMBERED - 1)
@@ -81,8 +84,8 @@ export class NearLimit {
     epochs[at] = epoch
     limits[at] = limit
     ticks[at] = tick
-    free[at] = total + Math.ceil(limit * this.share) - used
-    return used >= limit * this.share
+    free[at] = total + this.#least - used
+    return used >= this.#least
   }
 
   #used({ way, tick, at, limit }: InlineDecision): number {

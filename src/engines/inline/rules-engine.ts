@@ -1,6 +1,7 @@
 import type { BatchDecision, Costs } from '../../core/batch-decision.js'
 import type { Clock } from '../../core/clock.js'
-import { type FigureCounts, isBlocked } from '../../core/decision-counts.js'
+import type { Decision } from '../../core/decision.js'
+import { type FigureCounts, isBlocked, type RuleCounts } from '../../core/decision-counts.js'
 import { Outcome } from '../../core/inline-decision.js'
 import {
   hasOutcome,
@@ -11,7 +12,7 @@ import {
   UNDECIDED,
 } from '../../core/rules-decision.js'
 import { countedOf } from '../../core/unit-decision.js'
-import { isEnforced, wasEnforced } from '../../core/verdict.js'
+import { isEnforced, verdictOf, wasEnforced } from '../../core/verdict.js'
 import type { Arenas } from '../../memory/arenas.js'
 import { type ChosenAddon, chooseAddon } from '../../native/addon.js'
 import { callOf, callsFor, NativeSeries } from '../../native/series.js'
@@ -39,6 +40,7 @@ export class RulesEngine implements Engine<RulesDecision> {
   readonly engines: readonly RuleEngine[]
   readonly changes: RulesChanges
   way = NO_WAY
+  lastNear = 0
   readonly #names: readonly string[]
   readonly #clock: Clock
   /** Whether any rule has the option `unit`. */
@@ -269,7 +271,7 @@ export class RulesEngine implements Engine<RulesDecision> {
   /** Counts an admission by the rules to whose limits it has left the key near. */
   #countNear(parts: readonly RulePart[]): void {
     this.#suspects.any = false
-    let isNear = false
+    let nearRules = 0
     for (let i = 0; i < parts.length; i++) {
       const part = parts[i]!
       if (part.outcome !== Outcome.CHARGED) continue
@@ -277,9 +279,11 @@ export class RulesEngine implements Engine<RulesDecision> {
       const { near } = this.engines[i]!
       if (!near.isSuspect(made.adm, made.tick, made.limit) || !near.isNear(made)) continue
       this.#ofRules[i]!.nearLimit++
-      isNear = true
+      nearRules |= 1 << i
     }
-    if (isNear) this.#tally.nearLimit++
+    if (nearRules === 0) return
+    this.#tally.nearLimit++
+    this.lastNear = nearRules
   }
 
   /** Whether any rule would have refused an admission. */
@@ -341,17 +345,19 @@ export class RulesEngine implements Engine<RulesDecision> {
 
   /** The numbers of decisions and keys are those of the first rule. All others are sums over the rules. */
   statistics(): CountedStatistics {
-    const own = this.#tally.own()
+    const own = this.counted()
     const [first, ...others] = this.engines.map((engine) => engine.statistics())
     const sums = first!
     for (const each of others) {
       for (const name of SUMMED) sums[name] += each[name]
     }
-    const rules = this.engines.map((_, i) => [
-      this.#names[i]!,
-      { admitted: own.admitted, ...this.#ofRules[i]! },
-    ])
-    return { ...sums, own: { ...own, rules: Object.fromEntries(rules) } }
+    return { ...sums, own }
+  }
+
+  counted(): FigureCounts & RuleCounts {
+    const own = this.#tally.own()
+    const rules = this.#names.map((name, i) => [name, { admitted: own.admitted, ...this.#ofRules[i]! }])
+    return { ...own, rules: Object.fromEntries(rules) }
   }
 
   close(): void {
@@ -359,8 +365,19 @@ export class RulesEngine implements Engine<RulesDecision> {
     for (const engine of this.engines) engine.close()
   }
 
-  tally(allowed: number, denied: number, shadowDenied = 0): void {
-    this.#tally.add(allowed, denied, shadowDenied)
+  uncount(decision: Decision, near: number): void {
+    this.#tally.uncount(decision, near)
+    const { allowed, rule } = decision
+    for (const [i, part] of decision.rules.entries()) {
+      const ofRule = this.#ofRules[i]!
+      if (allowed) {
+        if (!verdictOf(part).allowed) ofRule.shadowRefused--
+        if (near & (1 << i)) ofRule.nearLimit--
+      } else if (part.rule === rule) {
+        ofRule.refused--
+        if (isBlocked(part)) ofRule.blocked--
+      }
+    }
   }
 
   /** Adds the counts of this thread to the shared statistics. */

@@ -1,5 +1,7 @@
-import type { FigureCounts } from '../../core/decision-counts.js'
+import type { Decision } from '../../core/decision.js'
+import { type FigureCounts, isBlocked } from '../../core/decision-counts.js'
 import { Outcome } from '../../core/inline-decision.js'
+import { hasOutcome } from '../../core/rules-decision.js'
 import type { Arena } from '../../memory/records.js'
 import { countDecisions } from '../../memory/statistics.js'
 
@@ -59,6 +61,17 @@ export class Tally {
     this.#denied += denied
     this.#shadowDenied += shadowDenied
     if (this.#allowed + this.#denied >= DECISIONS_PER_FLUSH) this.flush()
+  }
+
+  /** Takes back a decision that has been counted, perhaps by a worker. @see Engine.uncount */
+  uncount(decision: Decision, near: number): void {
+    if (decision.allowed) {
+      this.add(-1, 0, hasOutcome(decision, Outcome.SHADOWED) ? -1 : 0)
+      if (near !== 0) this.nearLimit--
+    } else {
+      this.add(0, -1)
+      if (isBlocked(decision)) this.blocked--
+    }
   }
 
   /** Adds the counts to the shared statistics. */

@@ -1,5 +1,7 @@
 import type { Charge } from '../../algorithms/algorithm.js'
 import type { BatchDecision, Costs } from '../../core/batch-decision.js'
+import type { Decision } from '../../core/decision.js'
+import type { FigureCounts, RuleCounts } from '../../core/decision-counts.js'
 import { type InlineDecision, Outcome } from '../../core/inline-decision.js'
 import type { Reading } from '../../core/reading.js'
 import { UnitDecision } from '../../core/unit-decision.js'
@@ -118,8 +120,20 @@ export class UnitEngine implements Engine<UnitDecision> {
     return this.#counting.views
   }
 
-  tally(allowed: number, denied: number, shadowDenied?: number): void {
-    this.#counting.tally(allowed, denied, shadowDenied)
+  get lastNear(): number {
+    return this.#counting.lastNear
+  }
+
+  set lastNear(near: number) {
+    this.#counting.lastNear = near
+  }
+
+  uncount(decision: Decision, near: number): void {
+    this.#counting.uncount(decision, near)
+  }
+
+  counted(): FigureCounts & RuleCounts {
+    return this.#counting.counted()
   }
 
   statistics(): CountedStatistics {

@@ -5,6 +5,7 @@ import { isUncounted } from '../../core/uncounted-limit.js'
 import type { RuleMemory } from '../../memory/arenas.js'
 import type { Arena } from '../../memory/records.js'
 import {
+  BLOCKED,
   CHARGED_TICK,
   LIMIT,
   limitOfWord,
@@ -31,9 +32,9 @@ export class OneRuleHandler extends RequestHandler {
   /** The arena, by its record, that `#native` decides on. */
   #arena: Arena
 
-  constructor(ring: RingMemory, { arenas: [arena], names: [name] }: RuleMemory, clock: Clock) {
-    super(ring, false)
-    this.engine = new InlineEngine(arena, name, clock)
+  constructor(ring: RingMemory, { arenas: [arena], names }: RuleMemory, clock: Clock) {
+    super(ring, names, false)
+    this.engine = new InlineEngine(arena, names[0], clock)
     this.#arena = this.engine.arena
     this.#native = NativeRequestServer.for(this.engine.addon, this.#arena, ring.words)
   }
@@ -100,6 +101,7 @@ export class OneRuleHandler extends RequestHandler {
       return
     }
     const present = engine.limit // in any case: the record may have changed
+    const { blocked } = engine
     let limit = ownLimit ?? present
     let outcome = engine.decide(lo, hi, cost, limit, -1)
     for (let tries = 0; outcome === Outcome.OUTDATED; tries = again(tries)) {
@@ -108,6 +110,7 @@ export class OneRuleHandler extends RequestHandler {
     }
     words[slot + LIMIT] = limit
     words[slot + OUTCOME] = outcome
+    words[slot + BLOCKED] = engine.blocked - blocked
     words[slot + WAY] = engine.way
     words[slot + CHARGED_TICK] = engine.last.chargedTick
     const { last } = engine

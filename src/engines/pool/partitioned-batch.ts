@@ -1,5 +1,6 @@
 import { BaseBatch } from '../../core/base-batch.js'
 import type { BatchDecision, Costs } from '../../core/batch-decision.js'
+import type { Counts } from '../../core/decision-counts.js'
 import {
   CHARGED_TICK,
   COST,
@@ -32,6 +33,9 @@ class PoolBatch extends BaseBatch {
   }
 }
 
+/** Counts what came of the keys of a chunk, by the reply in its slot. */
+export type CountChunk = (memory: RingMemory, slot: number, keys: number) => void
+
 /** A `checkMany` call to the pool. Its keys are partitioned by ring, into chunks. */
 export class PartitionedBatch extends PendingReply<BatchDecision> {
   readonly length: number
@@ -43,16 +47,16 @@ export class PartitionedBatch extends PendingReply<BatchDecision> {
   readonly #costs: Costs
   /** Whether the costs and `remaining` are quantities: any of several rules has a unit. */
   readonly #countsInUnits: boolean
-  readonly #count: (allowed: Uint8Array) => void
+  readonly #count: CountChunk
   #decided = 0
 
-  /** @param count counts what came of all keys */
+  /** @param count counts what came of the keys of a chunk */
   constructor(
     fingerprints: Int32Array,
     costs: Costs,
     withRemaining: boolean,
     countsInUnits: boolean,
-    count: (allowed: Uint8Array) => void,
+    count: CountChunk,
   ) {
     super()
     const length = fingerprints.length / 2
@@ -122,11 +126,16 @@ export class PartitionedBatch extends PendingReply<BatchDecision> {
     if (this.#decision.remaining) this.#decision.remaining[i] = this.#remainingIn(area)[at]!
   }
 
+  /** Counts the keys of a chunk by the reply in its slot. */
+  countChunk(memory: RingMemory, slot: number, keys: number): void {
+    this.#count(memory, slot, keys)
+    this.countDecided(keys)
+  }
+
   /** Counts decided keys, and resolves the promise when all are. */
   countDecided(keys: number): void {
     this.#decided += keys
     if (this.#decided < this.length) return
-    this.#count(this.#decision.allowed)
     this.resolve(this.#decision)
   }
 
@@ -198,12 +207,12 @@ export class Chunk implements RingRequest {
     words[slot + REFUNDS] = this.#batch.withRemaining ? 1 : 0
   }
 
-  read({ words }: RingMemory, slot: number): void {
+  read(memory: RingMemory, slot: number): void {
     const indexes = this.#indexes
-    const refused = words[slot + OUTCOME]!
+    const refused = memory.words[slot + OUTCOME]!
     if (indexes === undefined) this.#batch.readReplies(this.#area, this.length, this.#first, refused)
     else for (let at = 0; at < this.length; at++) this.#batch.readReply(this.#area, at, indexes[at]!, refused)
-    this.#batch.countDecided(this.length)
+    this.#batch.countChunk(memory, slot, this.length)
     this.#free(this)
   }
 
@@ -212,3 +221,10 @@ export class Chunk implements RingRequest {
     this.#free(this)
   }
 }
+
+/** What came of the keys of a chunk beside the admissions, by `OF_ALL` or `OF_RULE` of its reply. */
+export const batchCountsIn = ({ words }: RingMemory, at: number): Omit<Counts, 'admitted'> => ({
+  refused: words[at]!,
+  blocked: words[at + 1]!,
+  shadowRefused: words[at + 2]!,
+})

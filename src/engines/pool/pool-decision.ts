@@ -1,11 +1,12 @@
 import type { Decision, DecisionFields, ShadowDecision } from '../../core/decision.js'
-import type { DecisionCounts } from '../../core/decision-counts.js'
+import { type DecisionCounts, isBlocked } from '../../core/decision-counts.js'
 import { fieldsOf, jsonOf, secondsOf } from '../../core/decision-fields.js'
 import { type InlineDecision, Outcome } from '../../core/inline-decision.js'
 import { KnownDecision } from '../../core/known-decision.js'
 import { unitsBetween } from '../../core/units.js'
 import { verdictOf } from '../../core/verdict.js'
 import {
+  BLOCKED,
   CHARGED_TICK,
   COST,
   HI,
@@ -75,6 +76,7 @@ export function writeDecision({ words, doubles }: RingMemory, slot: number, deci
   words[slot + CHARGED_TICK] = decision.tick
   words[slot + REFUNDS] = decision.receipt
   words[slot + REMAINING] = wordOfUnits(decision.remaining)
+  words[slot + BLOCKED] = Number(isBlocked(decision))
   doubles[double + NUMBER] = decision.at
   doubles[double + RETRY_AFTER_MS] = verdictOf(decision).retryAfterMs
   doubles[double + RESET_MS] = decision.resetMs
@@ -103,6 +105,7 @@ export class PoolDecision implements Decision {
   /** How long the request is refused, or would have been if its rule were enforced. */
   readonly #refusedMs: number
   #outcome: Outcome
+  readonly #isBlocked: boolean
 
   /** Reads the request that belongs to `slot`, and the reply in `own`, the slot of the rule. */
   constructor({ words, doubles }: RingMemory, slot: number, own: number, rule: DecidingRule) {
@@ -126,6 +129,7 @@ export class PoolDecision implements Decision {
     this.#receipt = words[own + REFUNDS]!
     this.#at = doubles[double + NUMBER]!
     this.#outcome = outcome
+    this.#isBlocked = !this.allowed && words[own + BLOCKED] === 1
   }
 
   /** @internal Makes it one of a quantity, if its rule has a unit. @param cost the requested quantity */
@@ -163,6 +167,11 @@ export class PoolDecision implements Decision {
 
   set outcome(outcome: Outcome) {
     this.#outcome = outcome
+  }
+
+  /** @internal Whether it is a refusal of a blocked key. */
+  get isBlocked(): boolean {
+    return this.#isBlocked
   }
 
   get rules(): readonly [PoolDecision] {

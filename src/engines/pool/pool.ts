@@ -5,10 +5,10 @@ import { LONGEST_TIMER_MS } from '../../core/long-timer.js'
 import type { Signal } from '../../core/on-abort.js'
 import { clearTimeout, queueMicrotask, setImmediate, setTimeout } from '../../core/real-timers.js'
 import { unitsOf } from '../../core/units.js'
-import { Op } from '../../memory/request-ring.js'
+import { OF_ALL, OF_RULE, Op } from '../../memory/request-ring.js'
 import type { SharedLimiter } from '../share.js'
 import { Backlog } from './backlog.js'
-import { type Chunk, PartitionedBatch } from './partitioned-batch.js'
+import { batchCountsIn, type Chunk, type CountChunk, PartitionedBatch } from './partitioned-batch.js'
 import {
   type AnyPoolDecision,
   type DecidingEngine,
@@ -19,6 +19,7 @@ import {
 import { abortedError, noThreadsError, overloadedError, workerLostError } from './pool-errors.js'
 import { PoolRequest, type RequestOptions, type Resolve, writeCheck } from './request.js'
 import { RingClient } from './ring-client.js'
+import { slotOfRule } from './ring-transport.js'
 import { type ThreadOptions, Threads } from './threads.js'
 import type { RingTask } from './worker.js'
 
@@ -78,6 +79,10 @@ export class PoolEngine implements DecidingEngine {
   readonly #shrink: NodeJS.Timeout
   readonly #runs = new Set<Promise<void>>()
   readonly #flushTurn = () => this.#publishAll()
+  readonly #countChunk: CountChunk = (memory, slot, keys) => {
+    const ofRules = this.#names.map((_, i) => batchCountsIn(memory, slotOfRule(slot, i) + OF_RULE))
+    this.own.countBatch(keys, batchCountsIn(memory, slot + OF_ALL), this.#names, ofRules)
+  }
 
   /** @throws MillraceError `ERR_MILLRACE_NO_THREADS`, `ERR_MILLRACE_BUNDLED` */
   constructor(
@@ -177,8 +182,12 @@ export class PoolEngine implements DecidingEngine {
     signal?: Signal,
   ): Promise<unknown> {
     if (signal?.aborted) return Promise.reject(abortedError(signal.reason, false))
-    const batch = new PartitionedBatch(fingerprints, costs, withRemaining, this.countsInUnits, (allowed) =>
-      this.own.countBatch(allowed, this.#names),
+    const batch = new PartitionedBatch(
+      fingerprints,
+      costs,
+      withRemaining,
+      this.countsInUnits,
+      this.#countChunk,
     )
     if (batch.length === 0) batch.countDecided(0)
     return batch.length === 0 ? batch.promise : this.#submit(batch, signal)

@@ -1,4 +1,5 @@
 import type { Charge } from '../../algorithms/algorithm.js'
+import type { Counts } from '../../core/decision-counts.js'
 import {
   CHARGED_TICK,
   COST,
@@ -7,6 +8,8 @@ import {
   LIMIT,
   LO,
   NUMBER,
+  OF_ALL,
+  OF_RULE,
   OP,
   Op,
   OUTCOME,
@@ -17,7 +20,7 @@ import {
 } from '../../memory/request-ring.js'
 import type { Engine, OwnDecision } from '../engine.js'
 import type { RingHandler } from './ring-server.js'
-import { AREAS, type Area, type RingMemory } from './ring-transport.js'
+import { AREAS, type Area, type RingMemory, slotOfRule } from './ring-transport.js'
 
 /**
  * Requests that follow each other within microseconds share one reading of the clock, as the keys of a batch
@@ -42,12 +45,14 @@ export abstract class RequestHandler implements RingHandler {
   protected abstract readonly engine: Engine<OwnDecision>
   /** Whether costs are quantities, which may need more than 32 bits: any of several rules has a unit. */
   protected readonly countsInUnits: boolean
+  readonly #names: readonly string[]
   readonly #areas: readonly Area[]
   /** Whether the next request decides by the last reading of the clock. */
   protected hasReading = false
 
-  constructor(memory: RingMemory, countsInUnits: boolean) {
+  constructor(memory: RingMemory, names: readonly string[], countsInUnits: boolean) {
     this.memory = memory
+    this.#names = names
     this.countsInUnits = countsInUnits
     this.#areas = Array.from({ length: AREAS }, (_, i) => memory.area(i))
   }
@@ -144,6 +149,7 @@ export abstract class RequestHandler implements RingHandler {
     const each = countsInUnits ? area.quantities : area.costs
     const costs = cost === EACH ? each.slice(0, length) : cost
     const fingerprints = area.fingerprints.slice(0, 2 * length)
+    const before = this.engine.counted()
     const batch = this.engine.checkMany(fingerprints, costs, words[slot + REFUNDS] === 1)
     area.allowed.set(batch.allowed)
     if (batch.remaining) (countsInUnits ? area.remainingQuantities : area.remaining).set(batch.remaining)
@@ -151,6 +157,18 @@ export abstract class RequestHandler implements RingHandler {
     for (let i = 0; i < length; i++) if (batch.allowed[i] === 0) refused++
     if (refused > 0) for (let i = 0; i < length; i++) area.retryAfterMs[i] = batch.retryAfterMs(i)
     words[slot + OUTCOME] = refused
+    const after = this.engine.counted()
+    this.#writeCounts(slot + OF_ALL, before, after)
+    for (const [i, rule] of this.#names.entries())
+      this.#writeCounts(slotOfRule(slot, i) + OF_RULE, before.rules[rule]!, after.rules[rule]!)
     return length
+  }
+
+  /** Writes what was counted between two readings, but for the admissions. */
+  #writeCounts(at: number, before: Counts, after: Counts): void {
+    const { words } = this.memory
+    words[at] = after.refused - before.refused
+    words[at + 1] = after.blocked - before.blocked
+    words[at + 2] = after.shadowRefused - before.shadowRefused
   }
 }

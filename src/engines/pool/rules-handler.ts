@@ -23,7 +23,7 @@ export class RulesHandler extends RequestHandler {
   readonly #units: readonly number[]
 
   constructor(ring: RingMemory, { arenas, names }: RuleMemory, clock: Clock) {
-    super(ring, arenas.some(hasUnit))
+    super(ring, names, arenas.some(hasUnit))
     this.engine = new RulesEngine(arenas, names, clock)
     this.#units = arenas.map(({ words }) => unitIn(words) ?? 1)
   }

@@ -30,7 +30,7 @@ import {
  */
 export class RedisGroup implements AsyncLimiterGroup {
   readonly #members: readonly RedisMember[]
-  readonly #counts = new DecisionCounts(Number.POSITIVE_INFINITY)
+  readonly #counts = new DecisionCounts()
   readonly #names: readonly string[]
   /** By the index of a rule: the index of its member. */
   readonly #memberOf: readonly number[]
@@ -167,10 +167,14 @@ export class RedisGroup implements AsyncLimiterGroup {
   /** Counts a decision in the statistics of the members: an admission in all, a refusal in the one that refused. */
   #counted(joined: RemoteDecision): MembersDecision {
     const decision = this.#decisionOf(joined)
-    this.#counts.countOfMembers(decision, this.#names)
+    const parts = partsOf(decision)
+    this.#counts.countOfMembers(
+      decision,
+      this.#names,
+      (i) => this.#members[i]!.limiter.statistics.decisions.nearRules(parts[i]!) !== 0,
+    )
     for (const [i, { limiter, name }] of this.#members.entries())
-      if (decision.allowed || name === decision.member)
-        limiter.statistics.decisions.count(partsOf(decision)[i]!)
+      if (decision.allowed || name === decision.member) limiter.statistics.decisions.count(parts[i]!)
     const keys = keysIn(joined.requested.key)
     return told(decision, Object.fromEntries(this.#names.map((name, i) => [name, keys[i]!])), this.#refusals)
   }
