@@ -19,8 +19,8 @@ const TWICE = {
 }
 
 /**
- * Folders whose quick tests have a process for each file. In other folders several files share a process: much of their
- * time is its start. In the full tests none do.
+ * Folders whose tests have a process for each file. In other folders several files share a process: much of their time is
+ * its start. Files that have a full or a long size share none.
  */
 const OWN = /^(attack|engines\/pool|examples|explore|model|mutants|native\/fuzz|package|soak|stress)\//
 /**
@@ -68,7 +68,7 @@ export function plan(files: readonly TestFile[], { patterns, size, sides }: Sele
   for (const file of files.filter(isSelected)) {
     const sides = sidesIn(file)
     if (sides.length === 0) continue
-    const key = size === 'quick' ? keyOf(file, sides) : undefined
+    const key = isQuickSized(file, size) ? keyOf(file, sides) : undefined
     const together = (key !== undefined && shared.get(key)) || []
     together.push(file)
     if (together.length > 1) {
@@ -81,6 +81,10 @@ export function plan(files: readonly TestFile[], { patterns, size, sides }: Sele
   }
   return runs
 }
+
+/** Whether a file does no more than in the quick tests: the full ones run it on the other side only. */
+const isQuickSized = ({ marks }: TestFile, size: Selection['size']): boolean =>
+  size === 'quick' || (size === 'full' && !marks.has('full') && !marks.has('also-full'))
 
 /** Files with the same key share processes. Undefined: the file has a process of its own. */
 function keyOf(file: TestFile, sides: readonly Side[]): string | undefined {
