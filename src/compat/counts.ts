@@ -1,3 +1,5 @@
+import type { Limiter } from '../api/limiter.js'
+
 /** The hits of a key, as the drop-ins answer them. */
 export interface Count {
   /** The hits that count, with those that were refused. */
@@ -42,6 +44,8 @@ export interface Counts {
   clear(key: string): void
   /** Forgets all keys. */
   clearAll(): void
+  /** The limiters that count. */
+  limiters(): readonly Limiter[]
   /** Releases the memory. */
   close(): Promise<void>
 }

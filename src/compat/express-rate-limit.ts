@@ -1,10 +1,13 @@
 /** In place of the store in memory of express-rate-limit 8. */
+import type { Limiter, LimiterStats } from '../api/limiter.js'
+import { DecisionCounts } from '../core/decision-counts.js'
 import type { Count, Counts, TakeOrder } from './counts.js'
 import { keyOf } from './keys.js'
 import type { CompatOptions } from './options.js'
+import { RULE, statsOf } from './stats.js'
 import { countsOf, Windows } from './windows.js'
 
-export type { CompatOptions }
+export type { CompatOptions, Limiter, LimiterStats }
 export { MillraceStore as MemoryStore }
 
 /** The options of `rateLimit` of express-rate-limit that the store reads. */
@@ -50,6 +53,7 @@ export class MillraceStore {
   /** The window in milliseconds. Until `init` it is that of `rateLimit` without options. */
   windowMs = DEFAULT_WINDOW_MS
   readonly #windows: Windows<Counts>
+  readonly #decided: DecisionCounts
   #limit = Number.POSITIVE_INFINITY
   #order: TakeOrder = 'refused-first'
 
@@ -59,6 +63,7 @@ export class MillraceStore {
    */
   constructor(options?: CompatOptions) {
     this.#windows = new Windows(countsOf, options)
+    this.#decided = new DecisionCounts(options?.nearLimit)
   }
 
   /**
@@ -95,8 +100,10 @@ export class MillraceStore {
    */
   async increment(key: string): Promise<ClientRateLimitInfo> {
     const nowMs = this.#windows.clock.read()
-    const count = this.#counts()?.hit(keyOf(key), this.#limit)
-    return infoOf(count ?? { hits: 1, resetMs: this.windowMs }, nowMs)
+    const only = { hits: 1, allowed: this.#limit >= 1, resetMs: this.windowMs }
+    const count = this.#counts()?.hit(keyOf(key), this.#limit) ?? only
+    this.#decided.countHit(RULE, count, this.#limit)
+    return infoOf(count, nowMs)
   }
 
   /**
@@ -115,6 +122,14 @@ export class MillraceStore {
   async resetKey(key: string): Promise<void> {
     this.#windows.clock.read()
     this.#counts()?.clear(keyOf(key))
+  }
+
+  /**
+   * Returns what was decided by this store, as {@link Limiter.stats} does; the original has no such method. Hits beyond
+   * `limit` are refused. If `limit` is a function, the store does not know it, and counts all as admitted.
+   */
+  stats(): LimiterStats {
+    return statsOf([this.#decided], this.#windows.tables)
   }
 
   /** Forgets all keys. */

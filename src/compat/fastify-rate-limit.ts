@@ -1,10 +1,14 @@
 /** A store for @fastify/rate-limit 11. */
+import type { Limiter, LimiterStats } from '../api/limiter.js'
+import { DecisionCounts } from '../core/decision-counts.js'
+import { AllStores } from './all-stores.js'
 import type { Counts } from './counts.js'
 import { keyOf } from './keys.js'
 import { type CompatOptions, checkCompatOptions } from './options.js'
+import { RULE, statsOf } from './stats.js'
 import { countsOf, Windows } from './windows.js'
 
-export type { CompatOptions }
+export type { CompatOptions, Limiter, LimiterStats }
 
 /** The options of the plugin, or of a route, that the store reads. */
 export interface StoreOptions {
@@ -14,6 +18,12 @@ export interface StoreOptions {
   exponentialBackoff?: boolean
   /** How many keys can count, unless the option `maxKeys` of {@link MillraceStore.with} says it. */
   cache?: number
+  /** After how many requests beyond the limit the plugin refuses a key as banned. Below 0: never. */
+  ban?: number
+  /** The route, by whose name its requests are counted. */
+  routeInfo?: { readonly method?: string | readonly string[]; readonly url?: string }
+  /** In place of the name of the route. */
+  groupId?: string
 }
 
 /** What the plugin is told of a key. */
@@ -30,6 +40,8 @@ export type StoreCallback = (error: Error | null, result?: StoreResult) => void
 /** A class of stores, for the option `store` of the plugin. */
 export interface StoreClass {
   new (options?: StoreOptions): MillraceStore
+  /** Returns what was decided by all stores of this class: see {@link MillraceStore.stats}. */
+  stats(): LimiterStats
 }
 
 /**
@@ -47,10 +59,17 @@ export interface StoreClass {
  * ```
  */
 export class MillraceStore {
+  static readonly #stores = new AllStores()
   readonly #windows: Windows<Counts>
   readonly #compat: CompatOptions
   readonly #continueExceeding: boolean
   readonly #exponentialBackoff: boolean
+  readonly #ban: number
+  readonly #rule: string
+  readonly #all: AllStores
+  readonly #decided: DecisionCounts
+  /** The same of all stores of the class. */
+  readonly #decidedByAll: DecisionCounts
   /** The limit of the last hit. `read` may come without one. */
   #lastMax = Number.POSITIVE_INFINITY
 
@@ -67,11 +86,29 @@ export class MillraceStore {
   static with(compat: CompatOptions): StoreClass {
     checkCompatOptions(compat)
     const own = { ...compat }
+    const all = new AllStores()
     return class extends MillraceStore {
       constructor(options?: StoreOptions) {
-        super(options, own)
+        super(options, own, all)
+      }
+
+      static override stats(): LimiterStats {
+        return all.stats()
       }
     }
+  }
+
+  /**
+   * Returns what was decided by all stores of this class, as {@link Limiter.stats} does, with the names of routes in place
+   * of rules: `default` are requests of routes without options of their own. The plugin keeps its stores to itself, and
+   * its own store has no such method. `keys`, `places` and `bytes` are those of the stores that are still in use.
+   * @example
+   * ```ts
+   * console.log(MillraceStore.stats().own.rules['POST /login'])
+   * ```
+   */
+  static stats(): LimiterStats {
+    return MillraceStore.#stores.stats()
   }
 
   /**
@@ -79,13 +116,21 @@ export class MillraceStore {
    * @param options the options of the plugin or of a route
    * @param compat how hits are counted: see {@link MillraceStore.with}
    */
-  constructor(options: StoreOptions = {}, compat: CompatOptions = {}) {
-    const { continueExceeding = false, exponentialBackoff = false } = options
+  constructor(options?: StoreOptions, compat?: CompatOptions)
+  /** @internal @param all the stores of this class */
+  constructor(options?: StoreOptions, compat?: CompatOptions, all?: AllStores)
+  constructor(options: StoreOptions = {}, compat: CompatOptions = {}, all = MillraceStore.#stores) {
+    const { continueExceeding = false, exponentialBackoff = false, ban = -1 } = options
     const maxKeys = compat.maxKeys ?? maxKeysOf(options)
     this.#compat = compat
     this.#continueExceeding = continueExceeding
     this.#exponentialBackoff = exponentialBackoff
     this.#windows = new Windows(countsOf, maxKeys === undefined ? compat : { ...compat, maxKeys })
+    this.#ban = ban
+    this.#rule = ruleOf(options)
+    this.#all = all
+    this.#decided = new DecisionCounts(compat.nearLimit)
+    this.#decidedByAll = all.join(this.#windows, this.#rule, compat.nearLimit)
   }
 
   /**
@@ -125,21 +170,43 @@ export class MillraceStore {
    * @param routeOptions the options of the route: {@link StoreOptions} and others
    */
   child(routeOptions: StoreOptions | object): MillraceStore {
-    return new MillraceStore(routeOptions, this.#compat)
+    return new MillraceStore(routeOptions, this.#compat, this.#all)
+  }
+
+  /** The same as the static `stats`, of this store only. */
+  stats(): LimiterStats {
+    return statsOf([this.#decided], this.#windows.tables)
+  }
+
+  #count(hits: number, max: number): void {
+    const isBlocked = this.#ban >= 0 && hits - max > this.#ban
+    const hit = { hits, allowed: hits <= max, isBlocked }
+    for (const decided of [this.#decided, this.#decidedByAll]) decided.countHit(this.#rule, hit, max)
   }
 
   #hit(key: string | number, timeWindow: number, max: number): StoreResult {
     this.#windows.clock.read()
     this.#lastMax = max
-    if (timeWindow <= 0) return { current: 1, ttl: timeWindow }
+    if (timeWindow <= 0) {
+      this.#count(1, max)
+      return { current: 1, ttl: timeWindow }
+    }
     const counts = this.#windows.of(timeWindow)
     const ownKey = keyOf(key)
     const { hits, resetMs } = counts.hit(ownKey, max)
+    this.#count(hits, max)
     const isRenewed = (this.#continueExceeding || this.#exponentialBackoff) && hits > max && hits > 1
     if (!isRenewed) return { current: hits, ttl: resetMs }
     counts.restart(ownKey, max)
     return { current: hits, ttl: this.#continueExceeding ? timeWindow : backoffMs(timeWindow, hits - max) }
   }
+}
+
+/** The name of the route whose options these are, as the plugin of Millrace has it. */
+function ruleOf({ routeInfo, groupId }: StoreOptions): string {
+  if (groupId !== undefined) return groupId
+  if (routeInfo?.url === undefined) return RULE
+  return `${[routeInfo.method ?? []].flat().join('|')} ${routeInfo.url}`
 }
 
 /** Twice as long with each hit beyond the limit. */

@@ -66,6 +66,10 @@ export class FixedCounts implements Counts {
     this.#hits.clearAll()
   }
 
+  limiters(): readonly Limiter[] {
+    return [...this.#openings.limiters(), this.#hits]
+  }
+
   async close(): Promise<void> {
     await Promise.all([this.#openings.close(), this.#hits.close()])
   }

@@ -1,10 +1,13 @@
 import type { RateLimiterRes } from 'rate-limiter-flexible'
 import * as flexible from 'rate-limiter-flexible'
+import type { LimiterStats } from '../api/limiter.js'
+import { DecisionCounts } from '../core/decision-counts.js'
 import type { Count } from './counts.js'
 import type { FlexibleSettings } from './flexible-settings.js'
 import { type CompatOptions, checkCompatOptions } from './options.js'
 import { checkPoints, type Found, findRecord, openRecord, Records } from './records.js'
 import { SlidingCounts } from './sliding-counts.js'
+import { joined, RULE, statsOf } from './stats.js'
 import { WallClock } from './wall-clock.js'
 import { Windows } from './windows.js'
 
@@ -25,6 +28,7 @@ export class FlexibleStore {
   /** By their length in milliseconds. */
   readonly #records: Windows<Records>
   readonly #sliding: Windows<SlidingCounts>
+  readonly #decided: DecisionCounts
 
   /** @throws {MillraceError} `ERR_MILLRACE_INVALID_OPTION` */
   constructor(settings: FlexibleSettings, given: { readonly [Name in keyof CompatOptions]: unknown }) {
@@ -36,19 +40,25 @@ export class FlexibleStore {
       options,
       this.#clock,
     )
-    this.#isFixed = checkCompatOptions(options).algorithm === 'fixed-window'
+    const { algorithm, nearLimit } = checkCompatOptions(options)
+    this.#isFixed = algorithm === 'fixed-window'
+    this.#decided = new DecisionCounts(nearLimit)
   }
 
   consume(key: string, points: number, customDuration?: number): Consumed {
     checkPoints(points)
     this.#clock.read()
-    const { points: limit, blockDuration } = this.#settings
-    const res = this.#add(key, points, customDuration, limit)
+    const { points: limit, blockDuration, keyPrefix } = this.#settings
+    const found = findRecord(this.#records, key)
+    const res = this.#add(found, key, points, customDuration, limit)
     const consumed = res.consumedPoints
-    if (consumed <= limit) return { isAdmitted: true, res }
+    const allowed = consumed <= limit
+    const isBlocked = !allowed && found?.records.isBlock(key) === true
+    this.#decided.countHit(keyPrefix || RULE, { hits: consumed, allowed, isBlocked }, limit)
+    if (allowed) return { isAdmitted: true, res }
     const isFirstBeyond = consumed <= limit + points
     if (!(blockDuration > 0) || !isFirstBeyond) return { isAdmitted: false, res }
-    this.#open(key, consumed, blockDuration * 1000)
+    this.#open(key, consumed, blockDuration * 1000, true)
     return { isAdmitted: false, res: new flexible.RateLimiterRes(0, blockDuration * 1000, consumed, true) }
   }
 
@@ -56,7 +66,7 @@ export class FlexibleStore {
   add(key: string, points: number, customDuration?: number): RateLimiterRes {
     checkPoints(points)
     this.#clock.read()
-    return this.#add(key, points, customDuration)
+    return this.#add(findRecord(this.#records, key), key, points, customDuration)
   }
 
   get(key: string): RateLimiterRes | null {
@@ -67,10 +77,11 @@ export class FlexibleStore {
     return count ? this.#resOf(count.hits, count.resetMs, false) : null
   }
 
-  set(key: string, points: number, secDuration: number): void {
+  /** @param blocks whether it is a block */
+  set(key: string, points: number, secDuration: number, blocks = false): void {
     checkPoints(points)
     this.#clock.read()
-    this.#open(key, points, secDuration * 1000)
+    this.#open(key, points, secDuration * 1000, blocks)
   }
 
   delete(key: string): boolean {
@@ -83,13 +94,23 @@ export class FlexibleStore {
     return isKnown
   }
 
+  /** @param waiting how many admitted calls are delayed */
+  stats(waiting: number): LimiterStats {
+    return statsOf([this.#decided], joined([this.#records.tables, this.#sliding.tables]), { waiting })
+  }
+
   async close(): Promise<void> {
     await Promise.all([this.#records.close(), this.#sliding.close()])
   }
 
   /** `limit`: the most points that are admitted in the sliding window. Without it, all are. */
-  #add(key: string, points: number, customDuration: number | undefined, limit?: number): RateLimiterRes {
-    const found = findRecord(this.#records, key)
+  #add(
+    found: Found | undefined,
+    key: string,
+    points: number,
+    customDuration: number | undefined,
+    limit?: number,
+  ): RateLimiterRes {
     if (found) return this.#resOf(found.records.add(key, points), msOf(found), false)
     const counts = this.#counts()
     if (counts === undefined) return this.#first(key, points, customDuration)
@@ -133,9 +154,9 @@ export class FlexibleStore {
     return this.#resOf(points, ms, resetMs === undefined)
   }
 
-  #open(key: string, points: number, ms: number): void {
+  #open(key: string, points: number, ms: number, blocks = false): void {
     this.#counts()?.clear(key)
-    openRecord(this.#records, key, points, ms)
+    openRecord(this.#records, key, points, ms, blocks)
   }
 
   /** The counts in the sliding window, if there is one. */

@@ -1,8 +1,10 @@
 /** In place of the package limiter 4. */
 import { checkObject } from '../api/checks.js'
-import type { Limiter } from '../api/limiter.js'
+import type { Limiter, LimiterStats } from '../api/limiter.js'
 import { Fifo, sleep } from './fifo.js'
+import { joined, NO_TABLE, statsOf } from './stats.js'
 import { checkTokens, type Interval, nowMs, TokenBucket } from './token-bucket.js'
+import { TokenCounts } from './token-counts.js'
 
 export {
   type Interval,
@@ -24,6 +26,11 @@ export interface IntervalOptions {
   interval: Interval
   /** Whether `removeTokens` answers at once, with -1 if there are not enough tokens. Default: false */
   fireImmediately?: boolean
+  /**
+   * From which share of the tokens on their use is near the limit, for `nearLimit` in `stats()`: above 0, at most 1.
+   * @default 0.8
+   */
+  nearLimit?: number
 }
 
 /** Tokens are the units of a key. All threads and processes that use the limiter share them. */
@@ -34,6 +41,11 @@ export interface SharedOptions {
   key?: string
   /** @see IntervalOptions.fireImmediately */
   fireImmediately?: boolean
+  /**
+   * From which share of the tokens on their use is near the limit, for `nearLimit` in `stats()`: above 0, at most 1.
+   * @default 0.8
+   */
+  nearLimit?: number
 }
 
 /** Where tokens come from. */
@@ -44,6 +56,10 @@ interface Tokens {
   /** Whole milliseconds until so many can be taken. */
   waitMs(count: number): number
   remaining(): number
+  /** How many are used, after `tryRemove`. */
+  readonly used: number
+  /** What the limiter says that has them. */
+  stats(): LimiterStats | undefined
 }
 
 /**
@@ -63,6 +79,7 @@ export class RateLimiter {
   fireImmediately: boolean
   readonly #tokens: Tokens
   #requests: Fifo | undefined
+  readonly #decided: TokenCounts
 
   /**
    * @param options how many tokens come, or the limiter that has them
@@ -72,6 +89,7 @@ export class RateLimiter {
   constructor(options: RateLimiterOptions) {
     checkObject(options)
     this.fireImmediately = options.fireImmediately ?? false
+    this.#decided = new TokenCounts(options.nearLimit)
     this.#tokens = 'limiter' in options ? new SharedTokens(options) : new IntervalTokens(options)
   }
 
@@ -83,10 +101,10 @@ export class RateLimiter {
    */
   async removeTokens(count: number): Promise<number> {
     this.#checkCount(count)
-    if (this.fireImmediately) return this.#tokens.tryRemove(count) ? this.#tokens.remaining() : -1
+    if (this.fireImmediately) return this.#tryRemove(count) ? this.#tokens.remaining() : -1
     this.#requests ??= new Fifo()
     return this.#requests.run(async () => {
-      while (!this.#tokens.tryRemove(count)) await sleep(this.#tokens.waitMs(count))
+      while (!this.#tryRemove(count)) await sleep(this.#tokens.waitMs(count))
       return this.#tokens.remaining()
     })
   }
@@ -98,7 +116,17 @@ export class RateLimiter {
    */
   tryRemoveTokens(count: number): boolean {
     checkTokens(count, 'count')
-    return count <= this.#tokens.most && this.#tokens.tryRemove(count)
+    return this.#tryRemove(count)
+  }
+
+  /**
+   * Returns what was decided by this object, as {@link Limiter.stats} does; the original has no such method. `waiting` are
+   * pending calls of `removeTokens`, each attempt of which is counted. With the option `limiter`, the table and `shared`
+   * are those of the limiter.
+   */
+  stats(): LimiterStats {
+    const { shared, ...tables } = this.#tokens.stats() ?? NO_TABLE
+    return statsOf([this.#decided], joined([tables]), { waiting: this.#requests?.pending ?? 0, shared })
   }
 
   /**
@@ -131,6 +159,13 @@ export class RateLimiter {
     return (this.#tokens as Partial<IntervalTokens>).taken!
   }
 
+  #tryRemove(count: number): boolean {
+    const { most } = this.#tokens
+    const allowed = count <= most && this.#tokens.tryRemove(count)
+    this.#decided.count(allowed, this.#tokens.used, most)
+    return allowed
+  }
+
   #checkCount(count: number): void {
     checkTokens(count, 'count')
     const { most } = this.#tokens
@@ -153,6 +188,12 @@ class IntervalTokens implements Tokens {
   get most(): number {
     return this.bucket.bucketSize
   }
+
+  get used(): number {
+    return Math.max(this.taken, this.most - this.bucket.content)
+  }
+
+  stats(): undefined {}
 
   tryRemove(count: number): boolean {
     const now = nowMs()
@@ -185,6 +226,7 @@ class IntervalTokens implements Tokens {
 class SharedTokens implements Tokens {
   readonly #limiter: Limiter
   readonly #key: string
+  used = 0
 
   constructor({ limiter, key = 'tokens' }: SharedOptions) {
     this.#limiter = limiter
@@ -196,7 +238,14 @@ class SharedTokens implements Tokens {
   }
 
   tryRemove(count: number): boolean {
-    return this.#limiter.check(this.#key, Math.ceil(count)).allowed
+    const { allowed, rules } = this.#limiter.check(this.#key, Math.ceil(count))
+    const usedShares = rules.map(({ limit, remaining }) => (limit - remaining) / limit)
+    this.used = Math.max(...usedShares) * this.most
+    return allowed
+  }
+
+  stats(): LimiterStats {
+    return this.#limiter.stats()
   }
 
   waitMs(count: number): number {

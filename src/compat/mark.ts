@@ -57,6 +57,10 @@ export class Mark {
     this.#log.clearAll()
   }
 
+  limiters(): readonly Limiter[] {
+    return [this.#log]
+  }
+
   close(): Promise<void> {
     return this.#log.close()
   }

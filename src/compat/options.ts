@@ -1,5 +1,6 @@
 import { checkOptions } from '../api/checks.js'
 import { invalid } from '../core/errors.js'
+import { checkNearLimit, NEAR_LIMIT } from '../core/near-limit.js'
 import { MOST_IN_LOG } from '../core/rule-algorithms.js'
 
 /** The options that all drop-ins have. */
@@ -31,13 +32,18 @@ export interface CompatOptions {
    * @default 59
    */
   maxLogLimit?: number
+  /**
+   * From which share of its limit on a key is near it, for `nearLimit` in `stats()`: above 0, at most 1.
+   * @default 0.8
+   */
+  nearLimit?: number
 }
 
 /** The options with their defaults. */
 export type CheckedOptions = Readonly<Required<CompatOptions>>
 
 /** The names of the options that all drop-ins have. */
-export const COMPAT_OPTIONS = ['algorithm', 'maxKeys', 'maxWindows', 'maxLogLimit'] as const
+export const COMPAT_OPTIONS = ['algorithm', 'maxKeys', 'maxWindows', 'maxLogLimit', 'nearLimit'] as const
 
 /** Checks the options that all drop-ins have. @throws {MillraceError} `ERR_MILLRACE_INVALID_OPTION` */
 export function checkCompatOptions(options: CompatOptions = {}): CheckedOptions {
@@ -49,7 +55,8 @@ export function checkCompatOptions(options: CompatOptions = {}): CheckedOptions 
   checkInteger('maxKeys', maxKeys, 1)
   checkInteger('maxWindows', maxWindows, 1)
   checkInteger('maxLogLimit', maxLogLimit, 0, MOST_IN_LOG)
-  return { algorithm, maxKeys, maxWindows, maxLogLimit }
+  const nearLimit = checkNearLimit(options.nearLimit) ?? NEAR_LIMIT
+  return { algorithm, maxKeys, maxWindows, maxLogLimit, nearLimit }
 }
 
 function checkInteger(option: string, value: unknown, least: number, most = Number.MAX_SAFE_INTEGER): void {

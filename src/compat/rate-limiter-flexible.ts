@@ -2,13 +2,14 @@
 
 import type { RateLimiterRes } from 'rate-limiter-flexible'
 import * as flexible from 'rate-limiter-flexible'
+import type { Limiter, LimiterStats } from '../api/limiter.js'
 import { LONGEST_TIMER_MS } from '../core/long-timer.js'
 import { type FlexibleOptions, FlexibleSettings } from './flexible-settings.js'
 import { FlexibleStore } from './flexible-store.js'
 import { keyOf } from './keys.js'
 import type { CompatOptions } from './options.js'
 
-export type { CompatOptions, FlexibleOptions }
+export type { CompatOptions, FlexibleOptions, Limiter, LimiterStats }
 export { RateLimiterMillrace as RateLimiterMemory }
 
 /** The options of one call. Others are not read. */
@@ -45,6 +46,8 @@ const Compatible = flexible.RateLimiterCompatibleAbstract as unknown as new () =
 export class RateLimiterMillrace extends Compatible {
   readonly #settings: FlexibleSettings
   readonly #store: FlexibleStore
+  /** The calls that are delayed. */
+  #delayed = 0
 
   /**
    * @param options the limit, and for how many keys: those of the original, and {@link CompatOptions}
@@ -53,8 +56,9 @@ export class RateLimiterMillrace extends Compatible {
   constructor(options: FlexibleOptions & CompatOptions = NO_OPTIONS) {
     super()
     this.#settings = new FlexibleSettings(options)
-    const { algorithm, maxKeys, maxWindows, maxLogLimit } = options
-    this.#store = new FlexibleStore(this.#settings, { algorithm, maxKeys, maxWindows, maxLogLimit })
+    const { algorithm, maxKeys, maxWindows, maxLogLimit, nearLimit } = options
+    const own = { algorithm, maxKeys, maxWindows, maxLogLimit, nearLimit }
+    this.#store = new FlexibleStore(this.#settings, own)
   }
 
   /**
@@ -130,7 +134,7 @@ export class RateLimiterMillrace extends Compatible {
    */
   async block(key: Key, secDuration: number, _options?: FlexibleKeyOptions): Promise<RateLimiterRes> {
     const points = this.points + 1
-    this.#store.set(this.#ownKey(key), Math.ceil(points), secDuration)
+    this.#store.set(this.#ownKey(key), Math.ceil(points), secDuration, true)
     return new flexible.RateLimiterRes(0, secDuration === 0 ? -1 : secDuration * 1000, points)
   }
 
@@ -141,6 +145,15 @@ export class RateLimiterMillrace extends Compatible {
    */
   async delete(key: Key, _options?: FlexibleKeyOptions): Promise<boolean> {
     return this.#store.delete(this.#ownKey(key))
+  }
+
+  /**
+   * Returns what `consume` has decided, as {@link Limiter.stats} does, with `keyPrefix` as the name of the rule; the
+   * original has no such method. `blocked` are calls for a key that `block` or `blockDuration` had blocked already,
+   * `waiting` those that `execEvenly` delays.
+   */
+  stats(): LimiterStats {
+    return this.#store.stats(this.#delayed)
   }
 
   /** Forgets all keys and releases the memory. The limiter can be used again. */
@@ -235,7 +248,12 @@ export class RateLimiterMillrace extends Compatible {
     const delayMs = this.#settings.delayMs(msBeforeNext, remainingPoints, consumedPoints)
     const leftMs = Math.max(msBeforeNext - delayMs, 0)
     const later = new flexible.RateLimiterRes(remainingPoints, leftMs, consumedPoints, isFirstInDuration)
-    setTimeout(resolve, Math.min(delayMs, LONGEST_TIMER_MS), later)
+    this.#delayed++
+    const resolveNow = () => {
+      this.#delayed--
+      resolve(later)
+    }
+    setTimeout(resolveNow, Math.min(delayMs, LONGEST_TIMER_MS))
   }
 }
 /** Without options the constructor says that `points` are missing. */

@@ -44,12 +44,18 @@ export class Records {
     return leftMs > 0 && this.#ms >= FOR_EVER_MS ? Number.POSITIVE_INFINITY : leftMs
   }
 
-  /** Opens a record with so many points, in place of an earlier one of this length. */
-  open(key: string, points: number): void {
+  /** Opens a record with so many points, in place of an earlier one of this length. @param blocks whether it is a block */
+  open(key: string, points: number, blocks: boolean): void {
     this.#points.clear(key)
     this.#below?.clear(key)
     this.#openings.set(key)
     this.add(key, points)
+    if (blocks) this.#points.block(key, this.#ms)
+  }
+
+  /** Whether the record of a key, which counts, is a block. */
+  isBlock(key: string): boolean {
+    return !this.#points.peek(key, 0).allowed
   }
 
   /** Adds points, or takes them out. Returns the points of the key. */
@@ -77,6 +83,10 @@ export class Records {
     this.#openings.clearAll()
   }
 
+  limiters(): readonly Limiter[] {
+    return [...this.#openings.limiters(), this.#points, ...(this.#below === undefined ? [] : [this.#below])]
+  }
+
   async close(): Promise<void> {
     await Promise.all([this.#openings.close(), this.#points.close(), this.#below?.close()])
   }
@@ -94,11 +104,18 @@ export function findRecord(lengths: Windows<Records>, key: string): Found | unde
 /**
  * Opens a record in place of every other one of the key.
  * @param ms above 0, or it never ends
+ * @param blocks whether it is a block
  */
-export function openRecord(lengths: Windows<Records>, key: string, points: number, ms: number): void {
+export function openRecord(
+  lengths: Windows<Records>,
+  key: string,
+  points: number,
+  ms: number,
+  blocks: boolean,
+): void {
   const records = lengths.of(ms > 0 ? ms : FOR_EVER_MS)
   for (const other of lengths.all()) if (other !== records) other.clear(key)
-  records.open(key, points)
+  records.open(key, points, blocks)
 }
 
 /** @throws {MillraceError} `ERR_MILLRACE_INVALID_COST` unless the points are an integer that can be counted */

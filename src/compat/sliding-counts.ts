@@ -1,3 +1,4 @@
+import type { Limiter } from '../api/limiter.js'
 import type { Clock } from '../core/clock.js'
 import { type Count, type Counts, type TakeOrder, wholeLimit } from './counts.js'
 import { FixedCounts } from './fixed-counts.js'
@@ -120,6 +121,10 @@ export class SlidingCounts implements Counts {
 
   clearAll(): void {
     for (const part of this.#parts()) part.clearAll()
+  }
+
+  limiters(): readonly Limiter[] {
+    return this.#parts().flatMap((part) => part.limiters())
   }
 
   async close(): Promise<void> {

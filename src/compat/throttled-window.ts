@@ -1,3 +1,4 @@
+import type { Limiter } from '../api/limiter.js'
 import type { Clock } from '../core/clock.js'
 import { MOST_IN_LOG } from '../core/rule-algorithms.js'
 import { Mark } from './mark.js'
@@ -80,6 +81,10 @@ export class ThrottledWindow {
 
   clearAll(): void {
     for (const part of [this.#hits, this.#openings, this.#blocked]) part?.clearAll()
+  }
+
+  limiters(): readonly Limiter[] {
+    return [this.#hits, this.#openings, this.#blocked].flatMap((part) => part?.limiters() ?? [])
   }
 
   async close(): Promise<void> {

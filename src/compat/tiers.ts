@@ -19,6 +19,7 @@ export interface Tier {
   take(key: string, cost: number): number
   clear(key: string): void
   clearAll(): void
+  limiters(): readonly Limiter[]
   close(): Promise<void>
 }
 
@@ -50,6 +51,10 @@ abstract class LimiterTier {
     const limit = this.#most
     const oneMore = Math.max(1, limit - used + 1)
     return Math.min(this.windowMs, this.hits.peek(key, oneMore, { limit }).retryAfterMs)
+  }
+
+  limiters(): readonly Limiter[] {
+    return [this.hits]
   }
 
   take(key: string, cost: number): number {
@@ -136,6 +141,10 @@ export class BucketTier extends LimiterTier implements Tier {
   clearAll(): void {
     this.hits.clearAll()
     this.#last.clearAll()
+  }
+
+  override limiters(): readonly Limiter[] {
+    return [this.hits, ...this.#last.limiters()]
   }
 
   async close(): Promise<void> {

@@ -1,5 +1,9 @@
 import { checkObject } from '../api/checks.js'
+import type { LimiterStats } from '../api/limiter.js'
+import { checkNearLimit } from '../core/near-limit.js'
 import { Fifo, sleep } from './fifo.js'
+import { NO_TABLE, statsOf } from './stats.js'
+import { TokenCounts } from './token-counts.js'
 import { WallClock } from './wall-clock.js'
 
 const clock = new WallClock()
@@ -32,6 +36,11 @@ export interface TokenBucketOptions {
   interval: Interval
   /** A bucket from which each token is taken, too. */
   parentBucket?: TokenBucket | undefined
+  /**
+   * From which share of `bucketSize` on its use is near it, for `nearLimit` in `stats()`: above 0, at most 1.
+   * @default 0.8
+   */
+  nearLimit?: number
 }
 
 /**
@@ -57,6 +66,9 @@ export class TokenBucket {
   /** When tokens last came, in milliseconds. */
   lastDrip: number
   #requests: Fifo | undefined
+  readonly #nearLimit: number | undefined
+  /** The bucket of a `RateLimiter` has none. */
+  #decided: TokenCounts | undefined
 
   /**
    * @param options how many tokens it holds, and how fast they come
@@ -73,6 +85,7 @@ export class TokenBucket {
     this.interval = msOf(interval)
     this.parentBucket = parentBucket
     this.lastDrip = nowMs()
+    this.#nearLimit = checkNearLimit(options.nearLimit)
   }
 
   /**
@@ -97,7 +110,22 @@ export class TokenBucket {
    */
   tryRemoveTokens(count: number): boolean {
     checkTokens(count, 'count')
-    return this.takeAt(nowMs(), count)
+    const allowed = this.takeAt(nowMs(), count)
+    this.#counts.count(allowed, this.bucketSize - this.content, this.bucketSize)
+    return allowed
+  }
+
+  /**
+   * Returns what was decided by this bucket, as {@link Limiter.stats} does; the original has no such method. `waiting` are
+   * pending calls of `removeTokens`, each attempt of which is counted.
+   */
+  stats(): LimiterStats {
+    return statsOf([this.#counts], NO_TABLE, { waiting: this.#requests?.pending ?? 0 })
+  }
+
+  get #counts(): TokenCounts {
+    this.#decided ??= new TokenCounts(this.#nearLimit)
+    return this.#decided
   }
 
   /** @internal Takes tokens by a reading of {@link nowMs}. Returns whether there were enough. */

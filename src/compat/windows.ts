@@ -1,9 +1,11 @@
+import type { Limiter } from '../api/limiter.js'
 import type { Clock } from '../core/clock.js'
 import { MillraceError } from '../core/errors.js'
 import type { Counts } from './counts.js'
 import { FixedCounts } from './fixed-counts.js'
 import { type CheckedOptions, type CompatOptions, checkCompatOptions } from './options.js'
 import { SlidingCounts } from './sliding-counts.js'
+import { afterClosing, joined, type TableStats, tablesOf } from './stats.js'
 import { WallClock } from './wall-clock.js'
 
 /** Half of the longest window of a limiter, 10,000 years: a fixed window keeps its hits for two. */
@@ -12,6 +14,7 @@ const MOST_MS = 5_000 * 365 * 86_400_000
 /** What belongs to one window. */
 export interface OfWindow {
   clearAll(): void
+  limiters(): readonly Limiter[]
   close(): Promise<void>
 }
 
@@ -48,6 +51,8 @@ export class Windows<Of extends OfWindow> {
   readonly #counts = new Map<number, Of>()
   /** The counts of the last call. Most drop-ins have one window. */
   #lastMs = 0
+  /** What the tables have counted that are closed. */
+  #closed: TableStats[] = []
   #last: Of | undefined
 
   /** @throws {MillraceError} `ERR_MILLRACE_INVALID_OPTION` */
@@ -80,6 +85,12 @@ export class Windows<Of extends OfWindow> {
     return this.#counts.values()
   }
 
+  /** What the tables of all windows say of themselves. */
+  get tables(): TableStats {
+    const limiters = [...this.#counts.values()].flatMap((counts) => counts.limiters())
+    return joined([tablesOf(limiters), ...this.#closed])
+  }
+
   /** Forgets all keys in all windows. */
   clearAll(): void {
     this.clock.read()
@@ -89,6 +100,7 @@ export class Windows<Of extends OfWindow> {
   /** Releases the memory of all windows, and forgets them. They can be used again. */
   async close(): Promise<void> {
     const closing = [...this.#counts.values()]
+    this.#closed = [afterClosing(this.tables)]
     this.#counts.clear()
     this.#last = undefined
     await Promise.all(closing.map((counts) => counts.close()))

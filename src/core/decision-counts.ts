@@ -102,6 +102,15 @@ function isCharged(decision: Decision, part: Partial<RulePart>): boolean {
   return verdictOf(part as RuleDecision).allowed && requested?.cost !== 0
 }
 
+/** A decision of a drop-in. */
+export interface Hit {
+  readonly allowed: boolean
+  /** What the key has used of its limit. */
+  readonly hits: number
+  /** Whether it was refused because the key was blocked. */
+  readonly isBlocked?: boolean
+}
+
 /** What becomes of a refusal: one that counts, a request that passes all the same, or one that waits. */
 export type Refusal = 'decided' | 'passed' | 'delayed'
 
@@ -184,6 +193,12 @@ export class DecisionCounts {
       hasNear ||= leavesNear
     }
     this.#all.add(passes, hasShadowed, hasBlocked, hasNear)
+  }
+
+  /** Counts a decision of which the numbers are known. */
+  countHit(rule: string, { allowed, hits, isBlocked = false }: Hit, limit: number): void {
+    const isNear = allowed && hits / limit >= this.#nearLimit
+    for (const tallies of [this.#all, this.#ofRule(rule)]) tallies.add(allowed, false, isBlocked, isNear)
   }
 
   /** Counts what came of the keys of a batch, whose figures are not known: of all, and in the name of each rule. */

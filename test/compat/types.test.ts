@@ -52,8 +52,9 @@ test('limiter: names, options and members', () => {
   compatible<Broken<ourLimiter.RateLimiter, limiter.RateLimiter>, 'tokenBucket'>()
   compatible<Broken<ourLimiter.TokenBucket, limiter.TokenBucket>, 'parentBucket'>()
   compatible<Broken<ourLimiter.RateLimiterOpts, limiter.RateLimiterOpts>>()
-  compatible<Broken<limiter.RateLimiterOpts, ourLimiter.RateLimiterOpts>>()
-  compatible<Broken<limiter.TokenBucketOpts, ourLimiter.TokenBucketOpts>, 'parentBucket'>()
+  // What ours have in addition.
+  compatible<Broken<limiter.RateLimiterOpts, ourLimiter.RateLimiterOpts>, 'nearLimit'>()
+  compatible<Broken<limiter.TokenBucketOpts, ourLimiter.TokenBucketOpts>, 'parentBucket' | 'nearLimit'>()
   compatible<Unknown<ourLimiter.TokenBucketOpts, limiter.TokenBucketOpts>>()
   compatible<Exclude<limiter.Interval, ourLimiter.Interval>>()
   const options: ourLimiter.RateLimiterOpts = { tokensPerInterval: 5, interval: 'second' }
