@@ -18,6 +18,7 @@ const CHUNKS = {
   values: 'remote',
   memcached: 'remote',
   backend: 'remote',
+  client: 'remote',
 }
 
 /** Returns a function from a module to the name of its chunk; undefined if it has none, or is of another package. */

@@ -19,6 +19,7 @@ export const ENTRIES = {
   redis: 'redis/redis',
   memcached: 'memcached/memcached',
   backend: 'backend/backend',
+  client: 'client/client',
   metrics: 'metrics/metrics',
   'config/memory': 'config/memory',
   'config/file': 'config/file',

@@ -45,7 +45,7 @@ export interface BackendPlan extends RemoteSettings {
   readonly skewMs: number
 }
 
-const OWN_OPTIONS = ['values', 'source', 'clockSkew']
+const OWN_OPTIONS = ['prefix', 'values', 'source', 'clockSkew']
 /** Sources that mean something else: see `DecisionSource`. */
 const TAKEN: readonly string[] = ['redis', 'memcached', 'local', 'outage', 'config']
 

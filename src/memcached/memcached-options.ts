@@ -53,7 +53,7 @@ export interface MemcachedPlan extends RemoteSettings {
   readonly skewMs: number | undefined
 }
 
-const OWN_OPTIONS = ['client', 'strict', 'clockSkew']
+const OWN_OPTIONS = ['prefix', 'client', 'strict', 'clockSkew']
 
 /** @throws MillraceError naming the option, the value and what would be right */
 export function checkMemcachedOptions(

@@ -116,6 +116,7 @@ export interface RedisPlan extends RemoteSettings {
 }
 
 const OWN_OPTIONS = [
+  'prefix',
   'client',
   'shards',
   'previousShards',

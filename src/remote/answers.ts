@@ -56,6 +56,17 @@ export const ANSWERS: Readonly<Record<string, Answer>> = {
     isUnwelcome: true,
   },
   DENIED: { remedy: 'wait', expected: 'a server that admits this address', isUnwelcome: true },
+  // Of a decision service: see client/wire.ts.
+  UNAUTHORIZED: { remedy: 'wait', expected: 'a token that the service knows', isUnwelcome: true },
+  FORBIDDEN: { remedy: 'wait', expected: 'a token with the scope of the call', isUnwelcome: true },
+  UNDECIDED: { remedy: 'wait', expected: 'an engine whose store answers' },
+  UNAVAILABLE: { remedy: 'wait', expected: 'an engine that can decide', mayBeRun: true },
+  FOREIGN: {
+    remedy: 'wait',
+    expected: 'the address of a decision service',
+    mayBeRun: true,
+    isUnwelcome: true,
+  },
 }
 
 /** An answer that is none of these: nobody knows what the server has run. */

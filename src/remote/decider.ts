@@ -27,8 +27,8 @@ export class Decider {
   readonly #owner: object
   readonly #plan: DeciderPlan
   readonly #store: RemoteStore
-  readonly #refused: RefusedKeys | undefined
-  readonly #local: LocalShare | undefined
+  #refused: RefusedKeys | undefined
+  #local: LocalShare | undefined
 
   constructor(owner: object, plan: DeciderPlan, store: RemoteStore, local: LocalShare | undefined) {
     this.#owner = owner
@@ -36,8 +36,20 @@ export class Decider {
     this.statistics = new RedisStatistics(plan.outages, plan.nearLimit)
     this.#store = store
     this.#local = local
-    const isPlain = !plan.rules.some(({ rule }) => changesRefusals(rule))
-    this.#refused = plan.rememberRefusals && isPlain ? new RefusedKeys() : undefined
+    this.#refused = this.#refusedBy(plan.rules)
+  }
+
+  #refusedBy(rules: readonly RemoteRule[]): RefusedKeys | undefined {
+    const isPlain = !rules.some(({ rule }) => changesRefusals(rule))
+    return this.#plan.rememberRefusals && isPlain ? new RefusedKeys() : undefined
+  }
+
+  /** The store has other rules. What this process owes by those before is not reported. */
+  async changeRules(rules: readonly RemoteRule[], local: LocalShare | undefined): Promise<void> {
+    const before = this.#local
+    this.#local = local
+    this.#refused = this.#refusedBy(rules)
+    await before?.close()
   }
 
   /**

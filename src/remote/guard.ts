@@ -94,6 +94,11 @@ export class Guard {
     this.#deadlines = new Deadlines(deadlineMs)
   }
 
+  /** Whether calls are spared the server, because it has not answered. */
+  get isDown(): boolean {
+    return this.#breaker.isOpen
+  }
+
   /**
    * Runs a call. After its deadline `act` may go on.
    * @throws Outage (rejects) if it is not done in time; MillraceError if `act` does

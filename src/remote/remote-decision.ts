@@ -11,6 +11,8 @@ export interface RemotePart extends RuleDecision {
    * birth of the value.
    */
   readonly receipt: readonly number[] | undefined
+  /** In place of it, of a decision service that has charged something: the same of all rules. */
+  readonly token?: string
   /** The birth of the key's value; undefined if Redis has not decided. */
   readonly birth?: number
   /** Whether the key is blocked. */
@@ -40,7 +42,7 @@ export class RemoteDecision extends KnownDecision<RemotePart, Requested> {
 
   /** @internal Whether a rule has charged something. */
   get isCharged(): boolean {
-    return this.rules.some(({ receipt }) => receipt !== undefined)
+    return this.rules.some(({ receipt, token }) => receipt !== undefined || token !== undefined)
   }
 
   /** @internal The receipts as the store takes them: two texts for each rule. */

@@ -35,7 +35,7 @@ import { LocalShare } from './local-share.js'
 import { Outage } from './outage.js'
 import { together } from './remote-batch.js'
 import { RemoteDecision } from './remote-decision.js'
-import { refuseWindowChange, shownRule } from './remote-rule.js'
+import { type RemoteRule, refuseWindowChange, shownRule } from './remote-rule.js'
 import type { RedisStatistics, RedisStats } from './remote-statistics.js'
 import type { Asked, Asking, Changing, RemoteStore } from './remote-store.js'
 import { WaitQueues } from './wait-queues.js'
@@ -56,29 +56,44 @@ export interface Opened {
 class RemoteBackend<O extends Opened> implements AsyncBackend<string> {
   readonly kind: string
   isOpen = true
-  readonly names: RuleNames
+  names: RuleNames
   readonly keys: TextKeys
   readonly opened: O
   readonly decider: Decider
   readonly #owner: object
   readonly #store: RemoteStore
   readonly #queues: WaitQueues
+  readonly #plan: RemotePlan
 
   constructor(owner: object, kind: string, plan: RemotePlan, open: (owner: object) => O) {
-    const { rules, onOutage, nodes, maxKeys, testTime } = plan
+    const { rules, testTime } = plan
     this.#owner = owner
+    this.#plan = plan
     this.kind = kind
     this.keys = new TextKeys(owner)
     this.#queues = new WaitQueues(testTime === undefined)
     // Before the connection, which nobody would close if the table can't be made.
-    const local = onOutage === 'local' ? new LocalShare(rules, nodes, maxKeys, testTime) : undefined
+    const local = this.#shareOf(rules)
     this.opened = open(owner)
     this.#store = this.opened.store
-    const names = rules.map(({ rule }) => rule.name)
-    const units = rules.map(({ rule }) => rule.unit)
-    this.names = { names, units, ranges: rules.map(({ rule }) => rangeOf(rule)) }
+    this.names = namesOf(rules)
     this.decider = new Decider(owner, plan, this.#store, local)
     this.#store.onRecovery = () => void this.decider.report()
+    this.#store.onRules = () => this.#changeRules()
+  }
+
+  /** Undefined if the process decides nothing alone, or the store's rules are not known yet. */
+  #shareOf(rules: readonly RemoteRule[]): LocalShare | undefined {
+    const { onOutage, nodes, maxKeys, testTime } = this.#plan
+    const isPossible = onOutage === 'local' && rules.every(({ rule }) => rule.limit >= nodes)
+    return isPossible ? new LocalShare(rules, nodes, maxKeys, testTime) : undefined
+  }
+
+  #changeRules(): void {
+    const { rules } = this.#store
+    this.names = namesOf(rules)
+    void this.decider.changeRules(rules, this.#shareOf(rules))
+    this.#queues.wakeAll()
   }
 
   get rules(): readonly LimiterRule[] {
@@ -150,7 +165,8 @@ class RemoteBackend<O extends Opened> implements AsyncBackend<string> {
       this.names.units.map((unit) => UNITS[op](amount, unit ?? 1)),
     )
     if (op === 'refund') return Math.max(...changed)
-    return op !== 'unblock' || changed.some((was) => was > 0) ? 1 : 0
+    const mayFail = op === 'unblock' || this.#store.mayHaveNoPlace
+    return !mayFail || changed.some((was) => was > 0) ? 1 : 0
   }
 
   usage(key: string, ms: number, rule: number): Promise<number> {
@@ -171,7 +187,11 @@ class RemoteBackend<O extends Opened> implements AsyncBackend<string> {
     if (decision.isGivenBack || !decision.isCharged || units.every((less) => less === 0)) return 0
     decision.giveBack() // before it is sent: a second refund meanwhile gives back nothing
     try {
-      const given = Math.max(...(await this.#change('giveBack', key, units, decision.receipts, limits)))
+      const settled = this.#settle(decision, cost - amount)
+      const given =
+        settled === undefined
+          ? Math.max(...(await this.#change('giveBack', key, units, decision.receipts, limits)))
+          : 0 - (await settled)
       this.decider.refunded(key, Math.min(amount, given))
       return given
     } catch (error) {
@@ -185,6 +205,8 @@ class RemoteBackend<O extends Opened> implements AsyncBackend<string> {
   }
 
   async chargeMore(decision: RemoteDecision, cost: number, actualCost: number): Promise<number> {
+    const settled = this.#settle(decision, actualCost)
+    if (settled !== undefined) return settled
     const charges = decision.parts.map((part) => verdictOf(part).allowed && !isUncounted(part.limit))
     const units = this.names.units.map((unit, i) =>
       charges[i] ? -unitsBetween(cost, actualCost, unit ?? 1) : 0,
@@ -231,16 +253,27 @@ class RemoteBackend<O extends Opened> implements AsyncBackend<string> {
     await this.decider.close()
   }
 
-  /** Changes a key, and wakes those who wait for it. */
-  async #change(
+  #change(
     op: Changing,
     key: string,
     units: readonly number[],
     more?: readonly string[],
     limits?: readonly (number | undefined)[],
   ): Promise<number[]> {
+    return this.#changing(key, () => this.#store.change(op, key, units, more, limits))
+  }
+
+  /** Undefined if the store has no call for it. */
+  #settle(decision: RemoteDecision, actualCost: number): Promise<number> | undefined {
+    const store = this.#store
+    if (store.settle === undefined) return undefined
+    return this.#changing(decision.requested.key, () => store.settle!(decision, actualCost))
+  }
+
+  /** Changes a key, and wakes those who wait for it. */
+  async #changing<T>(key: string, change: () => Promise<T>): Promise<T> {
     checkOpen(this)
-    const changed = await this.#orOutage(this.#store.change(op, key, units, more, limits))
+    const changed = await this.#orOutage(change())
     this.decider.forget(key)
     this.#queues.wake(key)
     return changed
@@ -292,6 +325,12 @@ export class RemoteLimiter<O extends Opened = Opened> extends AsyncFacade<string
     return decider.statistics.present(opened.store.counters, waiting)
   }
 }
+
+const namesOf = (rules: readonly RemoteRule[]): RuleNames => ({
+  names: rules.map(({ rule }) => rule.name),
+  units: rules.map(({ rule }) => rule.unit),
+  ranges: rules.map(({ rule }) => rangeOf(rule)),
+})
 
 /** What a change asks a store for. Milliseconds are not in units; -1: for ever. */
 const UNITS: Readonly<Record<KeyChange, (amount: number, unit: number) => number>> = {

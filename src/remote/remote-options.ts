@@ -72,8 +72,8 @@ export interface RemoteOptions {
   outages?: OutageWatch
 }
 
-const NAMES: readonly string[] = [
-  'prefix',
+/** Of all of them but `prefix`, beside those of a rule. */
+const SHARED: readonly string[] = [
   'deadline',
   'onOutage',
   'onOutageChange',
@@ -101,11 +101,19 @@ export interface RemoteSettings {
 const OUTAGES: readonly unknown[] = ['closed', 'open', 'local'] satisfies OnOutage[]
 const LONGEST_DEADLINE_MS = 60_000
 
-/** @throws MillraceError for an option of another name than these, those of a rule, and `own` */
-export function checkRemoteNames(options: object, own: readonly string[]): void {
+/**
+ * @param own with `prefix`, where a limiter has one
+ * @param ofRule what a rule may have that stands beside the other options
+ * @throws MillraceError for an option of another name than these
+ */
+export function checkRemoteNames(
+  options: object,
+  own: readonly string[],
+  ofRule: readonly string[] = RULE_OPTIONS,
+): void {
   checkObject(options)
   const internal = ['testTime', 'outages'].filter((name) => name in options)
-  checkOptions(options, [...own, ...NAMES, ...RULE_OPTIONS, ...internal])
+  checkOptions(options, [...own, ...SHARED, ...ofRule, ...internal])
 }
 
 /** @throws MillraceError naming the option, the value and what would be right */

@@ -51,6 +51,10 @@ export interface RemoteStore {
   rules: readonly RemoteRule[]
   /** Called when the store can be used again after an outage. */
   onRecovery: () => void
+  /** Of a store that knows its rules itself: called when it has learned others than those before. */
+  onRules?: () => void
+  /** Whether a change may find no place for its key: then it answers 0. */
+  readonly mayHaveNoPlace?: boolean
   readonly counters: StoreCounters
   /** Resolves when the store has been found usable. Rejects if it is not. */
   ready(): Promise<void>
@@ -73,6 +77,11 @@ export interface RemoteStore {
     more?: readonly string[],
     limits?: readonly (number | undefined)[],
   ): Promise<number[]>
+  /**
+   * Replaces the charge of a decision by `actualCost`; undefined: that is several changes, by units. Returns what
+   * was charged in addition; below 0: given back. Neither is in units.
+   */
+  settle?(decision: RemoteDecision, actualCost: number): Promise<number>
   /** The units used since `ms` ago by the rule with this index, times its unit. */
   usage(key: string, ms: number, index: number): Promise<number>
   /** The limits of a call in units; undefined: those of the rules. */

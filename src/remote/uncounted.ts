@@ -44,7 +44,9 @@ export class UncountedRequest {
   decision(made: RemoteDecision): RemoteDecision {
     const { requested, source, parts } = made
     const { cost } = requested
-    const all = parts.map((part, i) => partBy(part, this.#rules[i]!, this.#own[i], cost))
+    const all = parts.map((part, i) =>
+      this.#own[i] === undefined ? part : partBy(part, this.#rules[i]!, this.#own[i], cost),
+    )
     const refusing = this.#indexOfRefusing(cost)
     return new RemoteDecision(requested, source, all, refusing < 0 ? made.refusing : refusing)
   }
@@ -58,8 +60,7 @@ export class UncountedRequest {
 }
 
 /** What a rule says that was asked for nothing: it has refused if the key is blocked. */
-function partBy(part: RemotePart, { rule }: RemoteRule, limit: number | undefined, cost: number): RemotePart {
-  if (limit === undefined) return part
+function partBy(part: RemotePart, { rule }: RemoteRule, limit: number, cost: number): RemotePart {
   const { retryAfterMs: blockedMs } = verdictOf(part)
   const verdict = {
     allowed: blockedMs === 0 && cost <= limit,

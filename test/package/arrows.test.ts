@@ -25,6 +25,7 @@ const ROWS: Readonly<Record<string, string>> = {
   'redis/packed': 'redis redis/clients redis/counting remote remote/restoring engines core',
   'redis/shards': 'redis/clients remote api engines core',
   memcached: 'values remote policies api engines core',
+  client: 'remote api engines core',
   backend: 'values remote policies api core',
   values: 'remote core',
   remote: 'remote/restoring create limiters api engines engines/inline engines/waits memory core',

@@ -64,7 +64,8 @@ for (const name of bySubpath) {
   })
 }
 
-const OTHERS = /^(?:http|fetch|compat|redis|memcached|backend|values|remote|config\/(?:stores|\w+\.js$))/
+const OTHERS =
+  /^(?:http|fetch|compat|redis|memcached|backend|client|values|remote|config\/(?:stores|\w+\.js$))/
 /** The contract of stores and policies: a limiter checks options by it. */
 const OF_POLICIES = /^config\/(?:config-store|document-store|policy|policy-checks|policy-keys)\.js$/
 

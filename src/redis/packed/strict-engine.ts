@@ -1,6 +1,7 @@
 import type { CallLimit } from '../../engines/engine.js'
 import { type CountingPlan, CountingStore } from '../../remote/counting-store.js'
 import { RemoteDecision } from '../../remote/remote-decision.js'
+import type { RemoteRule } from '../../remote/remote-rule.js'
 import {
   type Asked,
   type Asking,
@@ -11,18 +12,29 @@ import {
 import { checkFault, partOf, partWith, refusingOf } from '../../remote/reply.js'
 import { ADMITTED_FIELDS, isFault, REFUSED_FIELDS, Verdict } from '../../remote/reply-codes.js'
 import { readAll } from '../../remote/take-back.js'
+import { TurnBatch, type Waiting } from '../../remote/turn-batch.js'
 import type { Channel } from '../channel.js'
 import { divideBySlot } from '../clients/slots.js'
 import { KEYS_PER_CALL, ScriptRunner } from '../counting/script-runner.js'
 import type { Script } from '../script.js'
 import { ALL_ADMITTED, OPERATION_LETTER } from '../script-codes.js'
-import { type Together, TurnBatch, type Waiting } from './turn-batch.js'
 
 /** What the arguments of a call begin with: the operation, the limits, and the time of a test. */
 type Head = readonly string[]
 
 /** The limits of a call, in units. */
 type Limits = readonly (number | undefined)[]
+
+/** Requests that one call of the script can decide. */
+interface Together {
+  readonly op: Asking
+  /** The operation and the limits as the script gets them. */
+  readonly head: Head
+  readonly rules: readonly RemoteRule[]
+  readonly limits: Limits | undefined
+  /** When the first of them was asked. */
+  readonly sentMs: number
+}
 
 /** Windows and buckets as one string a key. Requests of a turn go out together. */
 export class StrictEngine extends CountingStore {
@@ -34,7 +46,9 @@ export class StrictEngine extends CountingStore {
   /** By operation: what each call with the rules' own limits begins with. */
   readonly #heads = new Map<Operation, Head>()
   #headRules = this.rules
-  readonly #batch = new TurnBatch((together, waiting) => this.#askWaiting(together, waiting))
+  readonly #batch = new TurnBatch<Together, Asked, RemoteDecision[]>((together, waiting) =>
+    this.#askWaiting(together, waiting),
+  )
 
   constructor(plan: CountingPlan, channel: Channel, clear: () => Promise<void>, script?: Script) {
     super(plan, new ScriptRunner(channel, clear, KEYS_PER_CALL))
@@ -60,7 +74,7 @@ export class StrictEngine extends CountingStore {
   }
 
   /** Decides the requests of a turn, each for itself. */
-  #askWaiting(together: Together, waiting: readonly Waiting[]): void {
+  #askWaiting(together: Together, waiting: readonly Waiting<Asked, RemoteDecision[]>[]): void {
     for (let from = 0; from < waiting.length; from += KEYS_PER_CALL) {
       const chunk = waiting.slice(from, from + KEYS_PER_CALL)
       this.#callFor(

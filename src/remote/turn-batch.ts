@@ -1,44 +1,35 @@
-import { setImmediate } from '../../core/real-timers.js'
-import type { RemoteDecision } from '../../remote/remote-decision.js'
-import type { RemoteRule } from '../../remote/remote-rule.js'
-import type { Asked, Asking } from '../../remote/remote-store.js'
-
-/** Requests that one call of the script can decide. */
-export interface Together {
-  readonly op: Asking
-  /** The operation and the limits as the script gets them. */
-  readonly head: readonly string[]
-  readonly rules: readonly RemoteRule[]
-  readonly limits: readonly (number | undefined)[] | undefined
-  /** When the first of them was asked. */
-  readonly sentMs: number
-}
+import { setImmediate } from '../core/real-timers.js'
 
 /** A request that waits for the end of the turn. */
-export interface Waiting {
+export interface Waiting<Asked, Answer> {
   readonly asked: Asked
-  resolve(decision: RemoteDecision[]): void
+  resolve(answer: Answer): void
   reject(error: unknown): void
+}
+
+/** What the requests of one call have in common: requests go out together if it is the same text. */
+interface Headed {
+  readonly head: readonly string[]
 }
 
 /**
  * Collects the requests of one turn of the event loop, so that they go out together: one call for many keys costs
  * the client and the server far less than a call for each.
  */
-export class TurnBatch {
-  readonly #send: (together: Together, waiting: readonly Waiting[]) => void
+export class TurnBatch<Together extends Headed, Asked extends { readonly key: string }, Answer> {
+  readonly #send: (together: Together, waiting: readonly Waiting<Asked, Answer>[]) => void
   #kind: string | undefined
   #isDue = false
   /** By key: the group in which it waits. Undefined while there is one group only. */
   #groupOf: Map<string, string> | undefined
-  #groups = new Map<string, { together: Together; waiting: Waiting[] }>()
+  #groups = new Map<string, { together: Together; waiting: Waiting<Asked, Answer>[] }>()
 
-  constructor(send: (together: Together, waiting: readonly Waiting[]) => void) {
+  constructor(send: (together: Together, waiting: readonly Waiting<Asked, Answer>[]) => void) {
     this.#send = send
   }
 
   /** @param kind requests of another kind go before this one, or after it: a peek sees the charges before it only */
-  add(kind: string, together: Together, asked: Asked): Promise<RemoteDecision[]> {
+  add(kind: string, together: Together, asked: Asked): Promise<Answer> {
     if (kind !== this.#kind) this.flush()
     this.#kind = kind
     return new Promise((resolve, reject) => {

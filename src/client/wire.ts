@@ -1,0 +1,133 @@
+// What goes between a client and a decision service: JSON, and what it means here.
+import type { Decision } from '../core/decision.js'
+import { MillraceError } from '../core/errors.js'
+import type { RemotePart } from '../remote/remote-decision.js'
+import type { ServiceRule } from './service-rules.js'
+import type { Answer } from './transport.js'
+
+/** `Infinity`, which JSON has not. */
+const INFINITY = 'Infinity'
+export type WireNumber = number | typeof INFINITY
+
+export const toWire = (value: number): WireNumber => (value === Number.POSITIVE_INFINITY ? INFINITY : value)
+
+const isFigure = (value: unknown): boolean =>
+  value === INFINITY || (typeof value === 'number' && Number.isFinite(value) && value >= 0)
+
+/** One key of a request that decides. */
+export interface WireCheck {
+  readonly key: string
+  readonly cost: number
+  readonly limiter?: string
+  readonly limit?: WireNumber | Readonly<Record<string, WireNumber>>
+}
+
+/** An error as the service writes it. */
+interface Problem {
+  readonly status?: number
+  readonly title?: string
+  readonly detail?: string
+  readonly code?: string
+  readonly field?: string
+  readonly expected?: string
+  readonly mayBeCharged?: boolean
+}
+
+/** A decision of the service. */
+export interface ServiceDecision {
+  readonly parts: readonly RemotePart[]
+  /** The index of the rule that refused, or -1. */
+  readonly refusing: number
+  readonly source: string | undefined
+}
+
+/** The limiters of a service. */
+interface ShownLimiters {
+  readonly limiters: readonly { readonly name: string; readonly rules: readonly ServiceRule[] }[]
+  /** Whether it keeps the answers of requests by their `Idempotency-Key`. */
+  readonly idempotency: boolean
+}
+
+/** The JSON of an answer. @throws Error of an answer that is no decision service's */
+export function readJson({ status, text }: Answer): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    throw status === 200 ? foreign(`an answer without JSON`) : errorOf({ status }, {})
+  }
+}
+
+/**
+ * The error that a problem means. What says nothing about the request begins with a word of `ANSWERS`, by which an
+ * outage tells whether the request may have been charged.
+ * @param sent the request
+ */
+export function errorOf(problem: Problem, sent: object): Error {
+  const { status = 500, title, detail = title ?? `status ${status}`, code, mayBeCharged } = problem
+  if (status === 401) return new Error(`UNAUTHORIZED ${detail}`)
+  if (status === 403) return new Error(`FORBIDDEN ${detail}`)
+  if (status === 503 && code !== undefined && mayBeCharged === false) return new Error(`UNDECIDED ${detail}`)
+  if (status >= 500 || status === 408 || status === 429) return new Error(`UNAVAILABLE ${detail}`)
+  if (typeof code !== 'string') return foreign(detail)
+  const { field = 'request', expected = detail } = problem
+  const value = (sent as Readonly<Record<string, unknown>>)[field]
+  return new MillraceError(code, field, value, expected, mayBeCharged === undefined ? {} : { mayBeCharged })
+}
+
+export const foreign = (what: string): Error => new Error(`FOREIGN ${what}`)
+
+/** @throws Error of an answer that is no decision */
+export function readDecision(json: unknown): ServiceDecision {
+  const decision = Object(json) as Decision & { readonly token?: unknown }
+  const { allowed, rules = [decision], rule, source, token } = decision
+  if (typeof allowed !== 'boolean' || !Array.isArray(rules) || rules.length === 0)
+    throw foreign('an answer that is no decision')
+  const own = typeof token === 'string' ? { token } : {}
+  const parts = rules.map((part) => ({ ...readPart(part), ...own }))
+  const refusing = Math.max(
+    0,
+    parts.findIndex((part) => part.rule === rule),
+  )
+  return { parts, refusing: allowed ? -1 : refusing, source: typeof source === 'string' ? source : undefined }
+}
+
+function readPart(json: unknown): RemotePart {
+  const { rule, allowed, limit, remaining, retryAfterMs, resetMs, shadow } = Object(json) as RemotePart
+  const figures: readonly unknown[] = [limit, remaining, retryAfterMs, resetMs]
+  if (typeof rule !== 'string' || typeof allowed !== 'boolean' || !figures.every(isFigure))
+    throw foreign('a decision without its figures')
+  return {
+    rule,
+    allowed,
+    limit: Number(limit),
+    remaining: Number(remaining),
+    retryAfterMs: Number(retryAfterMs),
+    resetMs: Number(resetMs),
+    receipt: undefined,
+    ...(shadow !== undefined && {
+      shadow: { allowed: shadow.allowed, retryAfterMs: Number(shadow.retryAfterMs) },
+    }),
+  }
+}
+
+/** The limiters that the service shows, the default one first. @throws Error of an answer that has none */
+export function readLimiters(json: unknown): ShownLimiters {
+  const { limiters, idempotency = false } = Object(json) as Partial<ShownLimiters>
+  const isList = Array.isArray(limiters) && limiters.every(({ rules }) => Array.isArray(rules))
+  if (!isList) throw foreign('an answer without limiters')
+  return { limiters, idempotency }
+}
+
+/** A number of an answer. @throws Error of an answer without it */
+export function readNumber(json: unknown, name: string): number {
+  const value = (Object(json) as Readonly<Record<string, unknown>>)[name]
+  if (typeof value !== 'number') throw foreign(`an answer without ${name}`)
+  return value
+}
+
+/** Whether an answer says that something was done. @throws Error of an answer without it */
+export function readFlag(json: unknown, name: string): boolean {
+  const value = (Object(json) as Readonly<Record<string, unknown>>)[name]
+  if (typeof value !== 'boolean') throw foreign(`an answer without ${name}`)
+  return value
+}
