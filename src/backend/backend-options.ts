@@ -47,7 +47,7 @@ export interface BackendPlan extends RemoteSettings {
 
 const OWN_OPTIONS = ['prefix', 'values', 'source', 'clockSkew']
 /** Sources that mean something else: see `DecisionSource`. */
-const TAKEN: readonly string[] = ['redis', 'memcached', 'local', 'outage', 'config']
+const TAKEN: readonly string[] = ['redis', 'memcached', 'service', 'local', 'outage', 'config']
 
 /** @throws MillraceError naming the option, the value and what would be right */
 export function checkBackendOptions(options: BackendLimiterOptions | BackendRulesOptions): BackendPlan {

@@ -5,11 +5,11 @@ import { millisecondsAs } from '../core/duration.js'
 import type { LimiterRule } from '../core/limiter-rule.js'
 import { checkRules, type Rule } from '../core/rule.js'
 import { MAX_LIMIT } from '../core/rule-algorithms.js'
-import type { RuleOptions } from '../core/rule-options.js'
+import { FLAGS, type FlagName, type RuleOptions } from '../core/rule-options.js'
 import type { RemoteRule } from '../remote/remote-rule.js'
 
 /** A rule as the service shows it. */
-export type ServiceRule = LimiterRule & Pick<RuleOptions, 'shadow' | 'countRefused'>
+export type ServiceRule = LimiterRule & Pick<RuleOptions, FlagName>
 
 /** The rules that a user expects. @throws MillraceError `ERR_MILLRACE_INVALID_RULE` */
 export const rulesExpected = (rules: unknown): readonly RemoteRule[] => checkRules(rules).map(remoteRule)
@@ -23,7 +23,10 @@ export const rulesShown = (rules: readonly ServiceRule[]): readonly RemoteRule[]
 
 function optionsOf(rule: ServiceRule): object {
   const { name, limit, windowMs, granularityMs, edge, algorithm = DEFAULT_ALGORITHM } = rule
-  const { align, burst, maxLimit, unit, shadow, countRefused } = rule
+  const { align, burst, maxLimit, unit } = rule
+  const flags = FLAGS.map(([flag]) => [flag, rule[flag as FlagName]] as const).filter(
+    ([, is]) => is !== undefined,
+  )
   const has = (option: OwnOption) => ALGORITHM_ROWS[algorithm]?.options.includes(option) ?? false
   return {
     ...{ name, limit, window: millisecondsAs(windowMs), algorithm },
@@ -33,8 +36,7 @@ function optionsOf(rule: ServiceRule): object {
     ...(burst !== undefined && { burst }),
     ...(maxLimit !== undefined && { maxLimit }),
     ...(unit !== undefined && { unit }),
-    ...(shadow !== undefined && { shadow }),
-    ...(countRefused !== undefined && { countRefused }),
+    ...Object.fromEntries(flags),
   }
 }
 

@@ -1,5 +1,6 @@
 // What goes between a client and a decision service: JSON, and what it means here.
-import type { Decision } from '../core/decision.js'
+import type { Decision, RuleDecision } from '../core/decision.js'
+import { ruleFieldsOf, withFigures } from '../core/decision-fields.js'
 import { MillraceError } from '../core/errors.js'
 import type { RemotePart } from '../remote/remote-decision.js'
 import type { ServiceRule } from './service-rules.js'
@@ -92,22 +93,12 @@ export function readDecision(json: unknown): ServiceDecision {
 }
 
 function readPart(json: unknown): RemotePart {
-  const { rule, allowed, limit, remaining, retryAfterMs, resetMs, shadow } = Object(json) as RemotePart
+  const part = Object(json) as RuleDecision
+  const { rule, allowed, limit, remaining, retryAfterMs, resetMs } = part
   const figures: readonly unknown[] = [limit, remaining, retryAfterMs, resetMs]
   if (typeof rule !== 'string' || typeof allowed !== 'boolean' || !figures.every(isFigure))
     throw foreign('a decision without its figures')
-  return {
-    rule,
-    allowed,
-    limit: Number(limit),
-    remaining: Number(remaining),
-    retryAfterMs: Number(retryAfterMs),
-    resetMs: Number(resetMs),
-    receipt: undefined,
-    ...(shadow !== undefined && {
-      shadow: { allowed: shadow.allowed, retryAfterMs: Number(shadow.retryAfterMs) },
-    }),
-  }
+  return { ...ruleFieldsOf(withFigures(part, Number)), receipt: undefined }
 }
 
 /** The limiters that the service shows, the default one first. @throws Error of an answer that has none */

@@ -7,6 +7,8 @@ import type { Decision, Fields, Figures, RuleDecision } from './decision.js'
  */
 export const MAX_RETRY_SECONDS = 2_147_483
 
+type Shown = Figures & Pick<Decision, 'limit' | 'shadow'>
+
 /** All fields, in the order of the output. */
 export function fieldsOf(decision: Fields): Fields {
   const { allowed, limit, remaining, retryAfterMs, retryAfterSeconds, resetMs, rule, shadow, source } =
@@ -33,17 +35,20 @@ export function ruleJsonOf(part: RuleDecision): RuleDecision {
   return withoutInfinity(ruleFieldsOf(part))
 }
 
-function withoutInfinity<T extends Figures & Pick<Decision, 'limit' | 'shadow'>>(fields: T): T {
+const withoutInfinity = <T extends Shown>(fields: T): T => withFigures(fields, finite)
+
+/** The same fields, with what is made of each figure. */
+export function withFigures<T extends Shown>(fields: T, of: (figure: number) => number): T {
   const { limit, remaining, retryAfterMs, resetMs, shadow } = fields
-  const json = {
+  const made = {
     ...fields,
-    limit: finite(limit),
-    remaining: finite(remaining),
-    retryAfterMs: finite(retryAfterMs),
-    resetMs: finite(resetMs),
+    limit: of(limit),
+    remaining: of(remaining),
+    retryAfterMs: of(retryAfterMs),
+    resetMs: of(resetMs),
   }
-  if (shadow === undefined) return json
-  return { ...json, shadow: { ...shadow, retryAfterMs: finite(shadow.retryAfterMs) } }
+  if (shadow === undefined) return made
+  return { ...made, shadow: { ...shadow, retryAfterMs: of(shadow.retryAfterMs) } }
 }
 
 const finite = (figure: number): number => Math.min(figure, Number.MAX_SAFE_INTEGER)
@@ -54,10 +59,10 @@ export function secondsOf(retryAfterMs: number): number {
 }
 
 /** The figures by which parts are compared. */
-type Shown = Pick<Decision, 'remaining' | 'limit'>
+type Share = Pick<Decision, 'remaining' | 'limit'>
 
 /** The index of the first part with the smallest share of its limit left. */
-export function indexOfLeast(parts: readonly Shown[]): number {
+export function indexOfLeast(parts: readonly Share[]): number {
   let least = 0
   for (let i = 1; i < parts.length; i++) if (hasLess(parts[i]!, parts[least]!)) least = i
   return least
@@ -68,7 +73,7 @@ export function indexOfLeast(parts: readonly Shown[]): number {
  * Products of counts are exact. Products of quantities may be rounded, but two that differ do so by 2^-44 of
  * their size or more, which rounding does not hide.
  */
-export function hasLess(part: Shown, other: Shown): boolean {
+export function hasLess(part: Share, other: Share): boolean {
   // What has no limit has the largest share left.
   if (part.limit === Number.POSITIVE_INFINITY || other.limit === Number.POSITIVE_INFINITY)
     return part.limit < other.limit

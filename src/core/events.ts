@@ -53,9 +53,9 @@ export interface OutageChange {
   readonly since: Date
   /** The option `onOutage` of the limiter. */
   readonly policy: OnOutage
-  /** Which store: `'redis'`, `'memcached'`, or the option `source` of a backend. */
+  /** Which store: `'redis'`, `'memcached'`, `'service'` (a decision service), or the option `source` of a backend. */
   readonly store: string
-  /** The option `prefix` of the limiter. */
+  /** The option `prefix` of the limiter; of a decision service the option `limiter`, or `'default'`. */
   readonly prefix: string
 }
 

@@ -30,7 +30,7 @@ const ALIASES: Readonly<Record<string, string>> = {
   burst: 'bucketSize',
   cost: 'weight hits',
   countIf: 'requestWasSuccessful skipSuccessfulRequests skipFailedRequests',
-  deadline: 'timeout commandTimeout',
+  deadline: 'timeout timeoutMs commandTimeout',
   delay: 'delayAfter delayMs maxDelayMs',
   deny: 'denyList blacklist blocklist',
   file: 'path',
@@ -47,7 +47,10 @@ const ALIASES: Readonly<Record<string, string>> = {
   rules: 'limits throttlers',
   standard: 'headers standardHeaders legacyHeaders addHeaders',
   statusCode: 'status code',
+  token: 'apiKey bearer authorization secret',
   trustProxy: 'proxy trustedProxies',
+  url: 'baseUrl endpoint address host',
+  urls: 'endpoints addresses hosts engines',
   window: 'windowMs windowSize timeWindow duration interval ttl period per',
 }
 

@@ -27,7 +27,7 @@ const OWN = /^(attack|engines\/pool|examples|explore|model|mutants|native\/fuzz|
  * Folders whose tests run on dist/, as published. All others run on the modules of build/lib/: a process has one copy of
  * each (`scripts/dev-package.mjs`).
  */
-const BUNDLED = /^(cli|compat|config\/command|conformance|examples|http|package|service)\b/
+const BUNDLED = /^(cli|client|compat|config\/command|conformance|examples|http|package|service)\b/
 
 /** Whether a file runs on dist/. */
 export const isOnBundle = ({ name, marks }: TestFile): boolean => BUNDLED.test(name) && !marks.has('modules')
