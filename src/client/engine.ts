@@ -91,12 +91,13 @@ export class Engine {
   }
 
   /**
-   * Makes a request, and returns the JSON of the answer.
+   * Makes a request.
+   * @param read reads the JSON of the answer, and throws if it is none
    * @throws Outage (rejects); MillraceError if the service refuses what was sent
    */
-  call(call: Call): Promise<unknown> {
+  call<T>(call: Call, read: (json: unknown) => T): Promise<T> {
     this.#batch.flush()
-    return this.#guard.run((open) => this.#exchange(open, call))
+    return this.#guard.run(async (open) => read(await this.#exchange(open, call)))
   }
 
   /** Waits for the pending requests, which the deadline bounds. */

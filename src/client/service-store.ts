@@ -97,19 +97,20 @@ export class ServiceStore implements RemoteStore {
     const longestMs = Math.max(...this.#rules.map(({ windowMs }) => windowMs))
     if (op === 'penalizeAgo' && Number(more[0]) >= longestMs) return [0] // it counts no more
     const body = { ...this.#named(key), ...fields(units, this.#rules) }
-    return [read(await this.#of(key).call({ path, body, takesKey }))]
+    return [await this.#of(key).call({ path, body, takesKey }, read)]
   }
 
-  async settle(decision: RemoteDecision, actualCost: number): Promise<number> {
+  settle(decision: RemoteDecision, actualCost: number): Promise<number> {
     const body = { token: decision.parts[0]!.token, cost: actualCost }
-    const json = await this.#of(decision.requested.key).call({ path: '/v1/commit', body, takesKey: true })
-    return readNumber(json, 'committed')
+    const call = { path: '/v1/commit', body, takesKey: true }
+    return this.#of(decision.requested.key).call(call, (json) => readNumber(json, 'committed'))
   }
 
-  async usage(key: string, ms: number, index: number): Promise<number> {
+  usage(key: string, ms: number, index: number): Promise<number> {
     const rule = this.#rules[index]!.rule.name
     const body = { ...this.#named(key), lastMs: ms, rule }
-    return readNumber(await this.#of(key).call({ path: '/v1/usage', body, isRead: true }), 'usage')
+    const call = { path: '/v1/usage', body, isRead: true }
+    return this.#of(key).call(call, (json) => readNumber(json, 'usage'))
   }
 
   unitLimits(limit: CallLimit | undefined): readonly (number | undefined)[] | undefined {
@@ -196,7 +197,7 @@ export class ServiceStore implements RemoteStore {
   }
 
   async #learn(engine: Engine): Promise<void> {
-    const shown = readLimiters(await engine.call({ method: 'GET', path: '/v1/limiters', isRead: true }))
+    const shown = await engine.call({ method: 'GET', path: '/v1/limiters', isRead: true }, readLimiters)
     const name = this.#limiter
     const own = shown.limiters.find((limiter) => name === undefined || limiter.name === name)
     if (own === undefined) {
