@@ -13,6 +13,7 @@ import type { Decision } from '../core/decision.js'
 import type { Duration } from '../core/duration.js'
 import { type Inspect, inspectAs } from '../core/inspect.js'
 import { loadParts } from '../core/lazily.js'
+import { NEAR_SHARE } from '../core/near-limit.js'
 import type { Signal } from '../core/on-abort.js'
 import { Refusals } from '../core/refusals.js'
 import { type CountedRule, ofRate } from '../core/rule-options.js'
@@ -31,6 +32,8 @@ export interface Backend<K> {
   readonly kind: string
   isOpen: boolean
   readonly names: RuleNames
+  /** The option of the limiter. */
+  readonly nearLimit: number | undefined
   /** What is read of a string may be valid only until the next key is read. */
   readonly keys: { read(key: Key): K; handle(key: string): KeyHandle }
   /** The rules with their present limits, in order. */
@@ -76,6 +79,11 @@ export abstract class BaseLimiter<K, B extends Backend<K>>
   /** @internal */
   set refusals(shared: Refusals) {
     this.#refusals = shared
+  }
+
+  /** @internal */
+  get [NEAR_SHARE](): number | undefined {
+    return this.#backend.nearLimit
   }
 
   get rule(): LimiterRule {

@@ -244,7 +244,7 @@ export abstract class InlineLimiter<D extends OwnDecision>
 
   /** Publishes a refusal where somebody hears it. @internal */
   protected refused(decision: D, key: Key): D {
-    return hearsRefusals() ? publishRefusal(decision, key, this.refusals) : decision
+    return decision.allowed || !hearsRefusals() ? decision : publishRefusal(decision, key, this.refusals)
   }
 
   /** @internal */

@@ -87,6 +87,10 @@ export class MemoryBackend implements Backend<Fingerprint> {
     return this.#waiters
   }
 
+  get nearLimit(): number | undefined {
+    return this.memory.nearLimit
+  }
+
   get rules(): readonly LimiterRule[] {
     return this.engines.map((engine, i) => ruleOf(this.memory.names[i]!, engine))
   }

@@ -5,6 +5,7 @@ import type { LimiterStats } from '../api/limiter.js'
 import type { Decision } from '../core/decision.js'
 import type { Duration } from '../core/duration.js'
 import { type Inspect, inspectAs } from '../core/inspect.js'
+import { NEAR_SHARE, nearShareOf } from '../core/near-limit.js'
 import { DECIDERS } from '../core/store-calls.js'
 import type { SharedLimiter, SharedPolicies } from '../engines/share.js'
 import { shownRules } from '../limiters/shown-rules.js'
@@ -68,6 +69,11 @@ export abstract class ConfiguredBase<L extends Member<L>> {
   /** The limiter with the rules that made a decision. @internal */
   deciderOf(decision: Decision): { readonly rules: readonly LimiterRule[] } {
     return this.#choice.ownerOf(decision) ?? this
+  }
+
+  /** @internal */
+  get [NEAR_SHARE](): number {
+    return nearShareOf(this.#choice.first)
   }
 
   /** @internal */

@@ -96,6 +96,10 @@ class RemoteBackend<O extends Opened> implements AsyncBackend<string> {
     this.#queues.wakeAll()
   }
 
+  get nearLimit(): number | undefined {
+    return this.#plan.nearLimit
+  }
+
   get rules(): readonly LimiterRule[] {
     return this.#store.rules.map(shownRule)
   }

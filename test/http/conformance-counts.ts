@@ -1,6 +1,6 @@
 /** What `rateLimit(...).stats()` counts, in every framework. */
 
-import { manualClock } from 'millrace'
+import { createLimiter, manualClock } from 'millrace'
 import type { Test } from 'uvu'
 import * as assert from 'uvu/assert'
 import type { Get } from './conformance.js'
@@ -36,6 +36,34 @@ export function testCounts(test: Test, base: () => AnyOptions, serving: Serving)
       assert.equal(byRule.minute, { admitted: 6, refused: 1, shadowRefused: 0, blocked: 0, nearLimit: 2 })
       assert.equal([limiter.allowed, limiter.denied], [6, 4])
     })()
+  })
+
+  test('counts as near the limit from a share on: its own option, that of its limiter, or 80 %', async () => {
+    const rule = { limit: 5, window: '1m' } as const
+    const limiter = createLimiter({ ...rule, nearLimit: 0.4 })
+    const { key } = base()
+    const cases: readonly (readonly [AnyOptions, number])[] = [
+      [{ ...rule, key }, 2],
+      [{ ...rule, key, nearLimit: 0.6 }, 3],
+      [{ ...rule, key, nearLimit: 1 }, 1],
+      [{ limiter, key }, 4],
+      [{ limiter, key, nearLimit: 0.6 }, 3],
+      [{ key, nearLimit: 0.6, routes: { 'GET /': rule } }, 3],
+      [{ key, routes: { 'GET /': { limiter } } }, 4],
+    ] as never
+    for (const [options, near] of cases) {
+      limiter.clearAll()
+      await serving(options, async (get, { stats }) => {
+        for (let i = 0; i < 7; i++) await get('/')
+        const { nearLimit, routes } = await stats()
+        assert.equal(
+          [nearLimit, Object.values(routes)[0]!.nearLimit],
+          [near, near],
+          JSON.stringify(Object.keys(options)),
+        )
+      })()
+    }
+    await limiter.close()
   })
 
   test('counts what shadow would have refused, what was denied, and what waited', async () => {

@@ -3,6 +3,7 @@ import type { Limiter } from '../../api/limiter.js'
 import type { LimiterOptions } from '../../api/options.js'
 import { hearsKeys } from '../../core/channels.js'
 import { invalid } from '../../core/errors.js'
+import { checkNearLimit, nearShareOf } from '../../core/near-limit.js'
 import { ENGINE_OPTIONS, refuseUnknown } from '../../core/option-names.js'
 import { MAX_LIMIT } from '../../core/rule-algorithms.js'
 import { RULE_OPTIONS } from '../../core/rule-options.js'
@@ -59,12 +60,12 @@ export class RouteLimit<Response> {
 
   constructor(name: string, rules: RouteRules, common: Common<Response>) {
     this.name = name
-    this.counts = new RouteCounts(common.engine.nearLimit as number | undefined)
     const { limiter, limit } = rules
     this.takesOwnLimit = common.hasOwnLimits && limit === undefined
     this.needsOwnLimit = this.takesOwnLimit && limiter === undefined && rules.rules === undefined
     this.#isMade = limiter === undefined
     this.limiter = limiter ?? limiterOf(rules, common.engine, this.needsOwnLimit)
+    this.counts = new RouteCounts(checkNearLimit(common.engine.nearLimit) ?? nearShareOf(this.limiter))
     this.headers = new RateLimitHeaders(common.standard, this.limiter, common.access)
     this.#handle = common.usesHandles ? Symbol('millrace key') : undefined
   }
