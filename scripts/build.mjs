@@ -31,16 +31,9 @@ const PACKAGE = {
 }
 const DEV = {
   name: 'dev',
-  sources: [
-    ...PACKAGE.sources,
-    'test',
-    'bench',
-    'demo',
-    ...WORKSPACES.map((name) => `${name}/test`),
-    'tsconfig.dev.json',
-  ],
+  sources: [...PACKAGE.sources, 'test', 'bench', 'demo', 'cli/test', 'tsconfig.dev.json'],
   outputs: ['build/test', 'build/bench', 'build/demo'],
-  steps: [tsc('tsconfig.dev.json'), ...WORKSPACES.map((name) => tsc(`${name}/test`))],
+  steps: [tsc('tsconfig.dev.json'), tsc('cli/test')],
 }
 
 const { values } = parseArgs({ options: { dev: { type: 'boolean' }, 'if-changed': { type: 'boolean' } } })

@@ -1,7 +1,15 @@
 // Exports for the packages millrace-cli and millrace-service, which depend on this exact version: any release may change them.
 
+export { isSync } from './config/config-store.js'
 export { checkPolicy, checkPolicyRule, parsePolicy } from './config/policy.js'
 export { candidatesOf, checkPolicyKey } from './config/policy-keys.js'
+export {
+  readStoreAddress,
+  STORE_FORMS,
+  type StoreAddress,
+  shownUrl,
+  WrongAddress,
+} from './config/store-address.js'
 export { ALGORITHM_OPTIONS } from './core/algorithms.js'
 export { monotonicClock } from './core/clock.js'
 export { formatDuration, parseDuration } from './core/duration.js'
@@ -12,3 +20,5 @@ export { checkRule } from './core/rule.js'
 export { RULE_OPTIONS } from './core/rule-options.js'
 export { attachPool } from './create/attach-limiter.js'
 export { createLimiterOn } from './create/create.js'
+export { RateLimitHeaders } from './http/headers/headers.js'
+export { type Receipt, type Receipts, receiptsOf } from './limiters/receipts.js'

@@ -1,22 +1,40 @@
+import { randomUUID } from 'node:crypto'
+import { setTimeout } from 'node:timers/promises'
 import { createLimiter } from 'millrace'
+import type { OutageChange } from 'millrace/redis'
+import { Charges } from './charges.js'
+import type { Engine } from './engine.js'
 import { createApp } from './http/app.js'
+import { MemoryRecords } from './idempotency/memory-records.js'
 import type { Limiters } from './limiters.js'
+import { type Read, readValues } from './options/read.js'
+import type { Settings } from './options/table.js'
+import { checkTogether, warningsOf } from './options/together.js'
+import { reloadTls } from './reload.js'
+import { Callers } from './security/callers.js'
+import { randomKey, Signer } from './security/signer.js'
+import { type Counts, openCounts } from './stores/counts.js'
+import { openPolicies } from './stores/policies.js'
+import { withinStart } from './stores/start.js'
 
-/** Options of {@link serve}. */
-export interface ServeOptions {
-  /** A limit and its window, such as `'100/1m'`. */
-  readonly limit?: string
-  /** @default '127.0.0.1' */
-  readonly host?: string
-  /** 0: any free port. @default 8080 */
-  readonly port?: number
+/** Options of {@link serve}: those of the file of `millrace serve --config`. `docs/service.md` has all of them. */
+export type ServeOptions = {
+  readonly [Name in keyof Settings]?: Name extends 'limit'
+    ? string | readonly string[]
+    : Settings[Name] extends number
+      ? number | string
+      : Settings[Name]
 }
 
 /** A running engine. */
 export interface Served {
   /** Where it answers, such as `http://127.0.0.1:8080`. */
   readonly url: string
-  /** Ends it: requests in flight are answered first. */
+  /** What the options make likely to go wrong, a sentence each. */
+  readonly warnings: readonly string[]
+  /** Reads the secrets again: tokens, signing keys, passwords and the files of TLS. */
+  reload(): void
+  /** Ends it: it is not ready from now on, requests in flight are answered, and the counts stay in their store. */
   close(): Promise<void>
 }
 
@@ -28,6 +46,7 @@ export interface Parts {
 
 /**
  * Starts an engine of the decision service.
+ * @throws {Error} for options that are wrong, a store that refuses, or an address that is in use
  * @example
  * ```ts
  * import { serve } from 'millrace-service'
@@ -35,17 +54,102 @@ export interface Parts {
  * const { url, close } = await serve({ limit: '100/1m', port: 0 })
  * ```
  */
-export async function serve(options: ServeOptions, parts: Parts = {}): Promise<Served> {
-  const [limit, window] = (options.limit ?? '').split('/')
-  const limiters =
-    parts.limiters ?? new Map([['default', createLimiter({ limit: Number(limit), window: window as '1m' })]])
-  const app = createApp(limiters)
-  const url = await app.listen({ host: options.host ?? '127.0.0.1', port: options.port ?? 8080 })
-  return {
-    url,
-    async close() {
+export function serve(options: ServeOptions, parts: Parts = {}): Promise<Served> {
+  return start(() => readValues(options as Readonly<Record<string, unknown>>), parts)
+}
+
+/** @param read reads the options; called again by `reload` */
+export async function start(read: () => Read, parts: Parts = {}): Promise<Served> {
+  const { settings } = read()
+  checkTogether(settings, parts.limiters !== undefined)
+  const { host, port, tokens, tokenLifetime, signingKeys, tlsClientCa, logLevel } = settings
+  const { drainDelay, drainTimeout } = settings
+  const policies =
+    settings.policies === undefined ? undefined : openPolicies(settings.policies, settings.policiesPassword)
+  let counts: Counts | undefined
+  let told: (change: OutageChange) => void = () => {}
+  try {
+    counts =
+      parts.limiters === undefined
+        ? openCounts(settings, policies?.store, (change) => told(change))
+        : countsOf(parts.limiters, settings)
+    await withinStart(settings.counts, counts.ready())
+    const callers = new Callers(tokens, tlsClientCa !== undefined)
+    const signer = new Signer(signingKeys.length > 0 ? signingKeys : [randomKey()], tokenLifetime)
+    const { limiters, once, records, isShared } = counts
+    const charges = new Charges(limiters, once, signer, isShared ? undefined : randomUUID())
+    const engine: Engine = {
+      settings,
+      limiters,
+      once,
+      charges,
+      callers,
+      policies,
+      records,
+      isDraining: false,
+    }
+    const app = await createApp(
+      engine,
+      logLevel === 'silent' ? false : { level: logLevel, stream: process.stderr },
+    )
+    told = (change) => app.log.warn(shownOutage(change))
+    const warnings = warningsOf(settings, counts.isShared, policies?.kind)
+    for (const warning of warnings) app.log.warn(warning)
+    const url = await app.listen({ host, port }).catch(async (error: unknown) => {
       await app.close()
-      if (parts.limiters === undefined) for (const limiter of limiters.values()) await limiter.close()
-    },
+      throw error
+    })
+    const opened = counts
+    return {
+      url,
+      warnings,
+      reload() {
+        const next = read().settings
+        callers.set(next.tokens)
+        if (next.signingKeys.length > 0) signer.set(next.signingKeys)
+        opened.setPassword(next.countsPassword)
+        policies?.setPassword(next.policiesPassword)
+        reloadTls(app.server, next)
+        app.log.info('secrets were read again')
+      },
+      async close() {
+        engine.isDraining = true
+        if (drainDelay > 0) await setTimeout(drainDelay)
+        const cut = globalThis.setTimeout(() => app.server.closeAllConnections(), drainTimeout)
+        await app.close()
+        clearTimeout(cut)
+        await opened.close()
+        await policies?.close()
+      },
+    }
+  } catch (error) {
+    await counts?.close()
+    await policies?.close()
+    throw error
   }
 }
+
+/** Limiters that the caller has made, and closes. */
+function countsOf(
+  limiters: Limiters,
+  { tokenLifetime, idempotencyEntries, idempotencyLifetime }: Settings,
+): Counts {
+  const once = createLimiter({ limit: 1, window: tokenLifetime, onFull: 'deny' })
+  return {
+    limiters,
+    once,
+    records: new MemoryRecords(idempotencyEntries, idempotencyLifetime),
+    isShared: false,
+    ready: async () => {},
+    setPassword() {},
+    close: () => once.close(),
+  }
+}
+
+/** An outage for the log. Its error may quote what was sent. */
+const shownOutage = ({ policy, store, state }: OutageChange) => ({
+  policy,
+  store,
+  state,
+  msg: `outage ${state}`,
+})

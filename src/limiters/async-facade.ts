@@ -106,9 +106,14 @@ export abstract class AsyncFacade<K, B extends AsyncBackend<K>>
   }
 
   async reserve(key: Key, cost: number, options?: CheckOptions & CallOptions): Promise<AsyncReservation> {
-    const { open } = this
+    checkOpen(this.backend)
     checkCost(cost) // it has no default
-    const decision = await this.check(key, cost, options)
+    return this.reserved(await this.check(key, cost, options), cost)
+  }
+
+  /** What settles a decision. @internal */
+  protected reserved(decision: Decision, cost: number): AsyncReservation {
+    const { open } = this
     return new PoolReservation({
       decision,
       cost,

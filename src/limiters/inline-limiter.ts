@@ -25,15 +25,26 @@ import { Outcome } from '../core/inline-decision.js'
 import { lazily } from '../core/lazily.js'
 import { admitted } from '../core/limited.js'
 import type { TopOptions } from '../core/refusals.js'
-import { hasOutcome, shadowedRules } from '../core/rules-decision.js'
+import { hasOutcome, type RulePart, RulesDecision, shadowedRules, UNDECIDED } from '../core/rules-decision.js'
 import type { TopKey } from '../core/top-keys.js'
 import type { CallLimit, Engine, OwnDecision } from '../engines/engine.js'
 import type { RuleEngine } from '../engines/inline/rule-engine.js'
+import { type SavedCharge, savedCharge } from '../engines/inline/saved-charge.js'
 import type { RuleMemory } from '../memory/arenas.js'
 import type { Key, PackedKeys } from '../memory/keys.js'
 import { BaseLimiter } from './base-limiter.js'
 import type { InlineMember } from './group-member.js'
 import { type Fingerprint, type LimiterFile, MemoryBackend } from './memory-backend.js'
+import type { Receipt } from './receipts.js'
+
+/** The charge of a decision, with the fingerprint of its key. */
+interface InlineReceipt {
+  readonly lo: number
+  readonly hi: number
+  readonly cost: number
+  readonly allowed: boolean
+  readonly parts: readonly SavedCharge[]
+}
 
 const require = createRequire(import.meta.url)
 const groupMembers = lazily(() => require('./group-member.js') as typeof import('./group-member.js'))
@@ -91,7 +102,33 @@ export abstract class InlineLimiter<D extends OwnDecision>
   reserve(key: Key, cost: number, options?: CheckOptions): Reservation {
     checkOpen(this.backend)
     checkCost(cost) // it has no default
-    const decision = this.check(key, cost, options) as D
+    return this.#reserved(this.check(key, cost, options) as D, cost)
+  }
+
+  /** @internal */
+  receiptOf(decision: Decision): Receipt | undefined {
+    if (!this.engine.owns(decision) || !hasOutcome(decision, Outcome.CHARGED)) return undefined
+    const parts = decision.rules as readonly RulePart[]
+    const { lo, hi } = parts[0]!
+    const cost = Math.max(...parts.map((part) => part.cost))
+    return { lo, hi, cost, allowed: decision.allowed, parts: parts.map(savedCharge) } satisfies InlineReceipt
+  }
+
+  /** @internal */
+  reservationOf(receipt: Receipt): Reservation | undefined {
+    checkOpen(this.backend)
+    const { lo, hi, cost, allowed, parts } = receipt as unknown as InlineReceipt
+    const { engines } = this.backend
+    if (parts.length !== engines.length) return undefined
+    const [first, ...others] = engines.map((engine, i) => engine.restored(parts[i]!, lo, hi, cost))
+    const decision =
+      others.length === 0
+        ? first
+        : new RulesDecision(this.#engine, [first!, ...others], allowed ? UNDECIDED : 0)
+    return this.#reserved(decision as unknown as D, cost)
+  }
+
+  #reserved(decision: D, cost: number): Reservation {
     return new (reservations().InlineReservation)({
       decision,
       cost,

@@ -2,12 +2,14 @@ import type { AsyncLimiter } from '../api/async-limiter.js'
 import type { LimiterRule, UsageOptions } from '../api/call-options.js'
 import { checkOpen, foreignDecisionError } from '../api/checks.js'
 import type { LimiterStats } from '../api/limiter.js'
+import type { AsyncReservation, Reservation } from '../api/reservation.js'
 import type { Decision } from '../core/decision.js'
 import type { Duration } from '../core/duration.js'
 import { type Inspect, inspectAs } from '../core/inspect.js'
 import { NEAR_SHARE, nearShareOf } from '../core/near-limit.js'
 import { DECIDERS } from '../core/store-calls.js'
 import type { SharedLimiter, SharedPolicies } from '../engines/share.js'
+import { type Receipt, receiptsOf } from '../limiters/receipts.js'
 import { shownRules } from '../limiters/shown-rules.js'
 import type { Hasher } from '../memory/hash.js'
 import type { Key, KeyHandle, PackedKeys } from '../memory/keys.js'
@@ -108,6 +110,21 @@ export abstract class ConfiguredBase<L extends Member<L>> {
     const shared = this.#choice.first.share() // refused by name where there is nothing to share
     if (this.#share === undefined) return shared
     return { ...shared, policies: { ...this.#share, onMiss: this.#choice.onMiss } }
+  }
+
+  /** @internal */
+  receiptOf(decision: Decision): Receipt | undefined {
+    const member = this.choice.members.find(({ limiter }) => limiter.owns(decision))
+    if (member === undefined) return undefined
+    const own = receiptsOf(member.limiter)?.receiptOf(decision)
+    return own && { shape: member.shape.tag, own }
+  }
+
+  /** @internal */
+  reservationOf({ shape, own }: Receipt): Reservation | AsyncReservation | undefined {
+    checkOpen(this.#choice)
+    const member = this.choice.members.find((each) => each.shape.tag === shape)
+    return member && receiptsOf(member.limiter)?.reservationOf(own as Receipt)
   }
 
   async close(): Promise<void> {

@@ -7,6 +7,7 @@ import {
   type OwnOptions,
   type RuleNames,
 } from '../api/checks.js'
+import type { AsyncReservation } from '../api/reservation.js'
 import { rangeOf } from '../core/algorithms.js'
 import { DecidedBatch } from '../core/base-batch.js'
 import type { BatchDecision } from '../core/batch-decision.js'
@@ -27,6 +28,7 @@ import {
   type KeyChange,
   unheard,
 } from '../limiters/async-facade.js'
+import type { Receipt } from '../limiters/receipts.js'
 import type { Key, PackedKeys } from '../memory/keys.js'
 import { TextKeys } from '../memory/text-keys.js'
 import { aborting, checkNotAborted } from './aborting.js'
@@ -38,6 +40,7 @@ import { RemoteDecision } from './remote-decision.js'
 import { type RemoteRule, refuseWindowChange, shownRule } from './remote-rule.js'
 import type { RedisStatistics, RedisStats } from './remote-statistics.js'
 import type { Asked, Asking, Changing, RemoteStore } from './remote-store.js'
+import { restoredDecision, savedDecision } from './saved-decision.js'
 import { WaitQueues } from './wait-queues.js'
 
 /** What a limiter whose counts are elsewhere needs of its options. */
@@ -60,14 +63,14 @@ class RemoteBackend<O extends Opened> implements AsyncBackend<string> {
   readonly keys: TextKeys
   readonly opened: O
   readonly decider: Decider
-  readonly #owner: object
+  readonly owner: object
   readonly #store: RemoteStore
   readonly #queues: WaitQueues
   readonly #plan: RemotePlan
 
   constructor(owner: object, kind: string, plan: RemotePlan, open: (owner: object) => O) {
     const { rules, testTime } = plan
-    this.#owner = owner
+    this.owner = owner
     this.#plan = plan
     this.kind = kind
     this.keys = new TextKeys(owner)
@@ -178,7 +181,7 @@ class RemoteBackend<O extends Opened> implements AsyncBackend<string> {
   }
 
   owns(what: unknown): what is RemoteDecision {
-    return RemoteDecision.is(what) && (what as RemoteDecision).requested.owner === this.#owner
+    return RemoteDecision.is(what) && (what as RemoteDecision).requested.owner === this.owner
   }
 
   isGivenBack(decision: RemoteDecision): boolean {
@@ -302,6 +305,18 @@ export class RemoteLimiter<O extends Opened = Opened> extends AsyncFacade<string
    */
   constructor(title: string, plan: RemotePlan, open: (owner: object) => O) {
     super((owner) => new RemoteBackend(owner, title, plan, open))
+  }
+
+  /** @internal */
+  receiptOf(decision: Decision): Receipt | undefined {
+    if (!this.backend.owns(decision) || !decision.isCharged || decision.isGivenBack) return undefined
+    return savedDecision(decision)
+  }
+
+  /** @internal */
+  reservationOf(receipt: Receipt): AsyncReservation {
+    const decision = restoredDecision(this.backend.owner, receipt)
+    return this.reserved(decision, decision.requested.cost)
   }
 
   /** @internal For groups. */

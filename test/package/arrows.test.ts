@@ -9,7 +9,7 @@ import { importsOf, readText, sourcesIn, withoutComments } from './root.js'
 /** By folder, from the outside inward: the other folders that it may import. '.' is what stands in no folder. */
 const ROWS: Readonly<Record<string, string>> = {
   metrics: 'http fetch remote api core',
-  '.': 'create policies groups api engines shared-file memory config core',
+  '.': 'create policies groups http/headers limiters api engines shared-file memory config core',
   http: 'http/addresses http/headers http/nest http/routes create api memory core',
   'http/addresses': 'http core',
   'http/headers': 'http http/routes api core',
@@ -233,6 +233,7 @@ const isBuiltin = (specifier: string): boolean =>
 for (const [folder, manifest] of [
   ['src', 'package.json'],
   ['cli/src', 'cli/package.json'],
+  ['service/src', 'service/package.json'],
 ] as const) {
   const {
     dependencies = {},
@@ -260,9 +261,12 @@ test('the library has four dependencies and no install or pack script', () => {
     assert.is(scripts[when], undefined, when)
 })
 
-test('the command has the version of the library that it depends on', () => {
-  const [library, command] = ['package.json', 'cli/package.json'].map((file) => JSON.parse(readText(file)))
-  assert.equal([command.version, command.dependencies.millrace], [library.version, library.version])
+test('the command and the service have the version of the library that they depend on', () => {
+  const { version } = JSON.parse(readText('package.json'))
+  for (const file of ['cli/package.json', 'service/package.json']) {
+    const own = JSON.parse(readText(file))
+    assert.equal([own.version, own.dependencies.millrace], [version, version], file)
+  }
 })
 
 test('memory/, algorithms/ and range-sum/ access shared words only through memory/words.ts', () => {

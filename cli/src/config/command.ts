@@ -1,4 +1,5 @@
 import type { Command } from 'commander'
+import { STORE_FORMS } from 'millrace/internal'
 import { type Environment, widthOf, wrapped } from '../terminal.js'
 import { deleteCommand } from './delete.js'
 import { exportCommand } from './export.js'
@@ -6,7 +7,6 @@ import { getCommand } from './get.js'
 import { importCommand } from './import.js'
 import { listCommand } from './list.js'
 import { setCommand } from './set.js'
-import { STORE_FORMS } from './store-url.js'
 import { validateCommand } from './validate.js'
 
 /** `millrace config`: which limit a key has, in a store that limiters use. */

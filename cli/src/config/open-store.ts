@@ -2,8 +2,9 @@ import { existsSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { MillraceError } from 'millrace'
 import type { ConfigStore } from 'millrace/config/memory'
+import { type StoreAddress, shownUrl } from 'millrace/internal'
 import { FailedOperation, UsageError } from '../terminal.js'
-import { type StoreAddress, shownUrl, storeAddress } from './store-url.js'
+import { storeAddress } from './store-url.js'
 
 /** A store, and what ends it and its connections. */
 interface Opened {

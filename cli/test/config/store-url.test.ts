@@ -1,5 +1,6 @@
+import { shownUrl } from 'millrace/internal'
 import { missingPackage } from 'millrace-cli/dist/config/open-store.js'
-import { shownUrl, storeAddress } from 'millrace-cli/dist/config/store-url.js'
+import { storeAddress } from 'millrace-cli/dist/config/store-url.js'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { ran } from '../streams.js'

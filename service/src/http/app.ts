@@ -1,28 +1,119 @@
-import Fastify, { type FastifyInstance } from 'fastify'
-import type { Limiters } from '../limiters.js'
-import { checkRoutes } from '../routes/check.js'
+// The HTTP server of an engine, before it listens.
+import { readFileSync } from 'node:fs'
+import swagger from '@fastify/swagger'
+import Fastify, { type FastifyInstance, type FastifyServerOptions, LogController } from 'fastify'
+import type { Engine } from '../engine.js'
+import { keepAnswers } from '../idempotency/idempotent.js'
+import { metricsRoute } from '../metrics.js'
+import type { Settings } from '../options/table.js'
+import { authRoute } from '../routes/auth.js'
+import { changeRoutes } from '../routes/change.js'
+import { decideRoutes } from '../routes/decide.js'
 import { healthRoutes } from '../routes/health.js'
-import { limiterRoutes } from '../routes/limiters.js'
+import { policyRoutes } from '../routes/policies.js'
+import { readRoutes } from '../routes/read.js'
+import { checkScopes } from '../security/callers.js'
 import { problem, problemOf, sendProblem } from './problem.js'
+import { ANY_OBJECT } from './schemas.js'
 
-/** The HTTP server of an engine, before it listens. */
-export function createApp(limiters: Limiters): FastifyInstance {
+const FIRST_SERVER_ERROR = 500
+
+export async function createApp(
+  engine: Engine,
+  logger: FastifyServerOptions['logger'],
+): Promise<FastifyInstance> {
+  const { settings } = engine
   const app = Fastify({
-    ajv: { customOptions: { coerceTypes: false, removeAdditional: false } },
+    ...limitsOf(settings),
+    logger: logger!,
+    logController: new LogController({ disableRequestLogging: true }),
+    ajv: { customOptions: { coerceTypes: false, removeAdditional: false, strict: false } },
     requestIdHeader: 'x-request-id',
     forceCloseConnections: 'idle',
-  })
+    return503OnClosing: false,
+  }) as unknown as FastifyInstance
+  app.server.maxConnections = settings.maxConnections
   app.removeContentTypeParser('text/plain')
   app.setSerializerCompiler(() => JSON.stringify)
   app.addHook('onRequest', async (request, reply) => {
     if ('x-request-id' in request.headers) reply.header('x-request-id', request.id)
   })
-  app.setErrorHandler((error, _request, reply) => sendProblem(reply, problemOf(error)))
+  app.setErrorHandler((error, request, reply) => {
+    const found = problemOf(error)
+    if (found.code === 'ERR_MILLRACE_INTERNAL')
+      request.log.error({ stack: (error as Error).stack }, 'a request failed')
+    if (found.status === 401) reply.header('www-authenticate', 'Bearer')
+    if (found.status >= FIRST_SERVER_ERROR) reply.header('retry-after', 1)
+    return sendProblem(reply, found)
+  })
   app.setNotFoundHandler((request, reply) =>
-    sendProblem(reply, problem(404, 'ERR_MILLRACE_NOT_FOUND', `There is no ${request.method} of this path.`)),
+    sendProblem(
+      reply,
+      problem(404, 'ERR_MILLRACE_NOT_FOUND', `There is no such route for ${request.method}.`),
+    ),
   )
-  checkRoutes(app, limiters)
-  limiterRoutes(app, limiters)
-  healthRoutes(app)
+  await app.register(swagger, { openapi: documentOf() })
+  checkScopes(app, engine.callers)
+  keepAnswers(app, engine.records, settings.onOutage === 'closed')
+  await app.register(async (routes) => {
+    for (const add of [
+      decideRoutes,
+      changeRoutes,
+      readRoutes,
+      policyRoutes,
+      authRoute,
+      healthRoutes,
+      metricsRoute,
+    ])
+      add(routes, engine)
+    routes.get(
+      '/openapi.json',
+      {
+        config: { scope: 'read', isOpenOnLoopback: true },
+        schema: { summary: 'This document', response: { 200: { description: 'OpenAPI.', ...ANY_OBJECT } } },
+      },
+      async () => app.swagger(),
+    )
+  })
   return app
+}
+
+/** Slow clients are cut, and nothing that a client sends is without a bound. */
+function limitsOf({
+  maxBody,
+  maxHeaders,
+  requestTimeout,
+  keepAlive,
+  ...settings
+}: Settings): FastifyServerOptions {
+  const { tlsCert, tlsKey, tlsClientCa } = settings
+  const http = { maxHeaderSize: maxHeaders, connectionsCheckingInterval: Math.min(requestTimeout, 1_000) }
+  const limits = { bodyLimit: maxBody, requestTimeout, keepAliveTimeout: keepAlive, http }
+  if (tlsCert === undefined) return limits
+  const { http: _, ...others } = limits
+  return { ...others, https: { ...http, ...tlsOf({ tlsCert, tlsKey, tlsClientCa }) } } as FastifyServerOptions
+}
+
+/** The files of TLS, read now. */
+export function tlsOf({
+  tlsCert,
+  tlsKey,
+  tlsClientCa,
+}: Pick<Settings, 'tlsCert' | 'tlsKey' | 'tlsClientCa'>) {
+  const clients = {
+    ca: tlsClientCa && readFileSync(tlsClientCa),
+    requestCert: true,
+    rejectUnauthorized: true,
+  }
+  return { cert: readFileSync(tlsCert!), key: readFileSync(tlsKey!), ...(tlsClientCa && clients) }
+}
+
+function documentOf() {
+  const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))
+  return {
+    openapi: '3.1.0',
+    info: { title: 'Millrace decision service', version },
+    components: { securitySchemes: { token: { type: 'http' as const, scheme: 'bearer' } } },
+    security: [{ token: [] }, {}],
+  }
 }

@@ -1,6 +1,33 @@
+// Whether the process answers, and whether it should be sent requests.
 import type { FastifyInstance } from 'fastify'
+import type { Engine } from '../engine.js'
+import { isUndecided, problem, sendProblem } from '../http/problem.js'
+import { object, PROBLEM, TEXT } from '../http/schemas.js'
 
-/** Whether the process answers. */
-export function healthRoutes(app: FastifyInstance): void {
-  app.get('/healthz', () => ({ status: 'ok' }))
+const STATUS = { description: 'It is.', ...object({ status: TEXT }, ['status']) }
+const NOT_READY = {
+  description: 'It ends, or its store does not answer.',
+  content: { 'application/problem+json': { schema: PROBLEM } },
+}
+
+export function healthRoutes(app: FastifyInstance, engine: Engine): void {
+  app.get(
+    '/healthz',
+    { schema: { summary: 'Whether the process answers', response: { 200: STATUS } } },
+    async () => ({ status: 'ok' }),
+  )
+  app.get(
+    '/readyz',
+    { schema: { summary: 'Whether it should be sent requests', response: { 200: STATUS, 503: NOT_READY } } },
+    async (_request, reply) => {
+      if (engine.isDraining)
+        return sendProblem(reply, problem(503, 'ERR_MILLRACE_DRAINING', 'This engine ends.'))
+      if (isUndecided(await engine.once.peek('readyz')))
+        return sendProblem(
+          reply,
+          problem(503, 'ERR_MILLRACE_UNDECIDED', 'The store of counts does not answer.'),
+        )
+      return { status: 'ready' }
+    },
+  )
 }

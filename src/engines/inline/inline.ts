@@ -30,6 +30,7 @@ import { Era } from './era.js'
 import type { KeyChanges } from './key-changes.js'
 import { NearLimit } from './near-limit.js'
 import { RuleAttempt } from './rule-attempt.js'
+import { restoredDecision, type SavedCharge } from './saved-charge.js'
 import { Tally } from './tally.js'
 import { type View, Views } from './views.js'
 
@@ -364,6 +365,10 @@ export class InlineEngine implements Engine<InlineDecision> {
 
   owns(decision: unknown): decision is InlineDecision {
     return InlineDecision.is(decision) && decision.engine === this
+  }
+
+  restored(saved: SavedCharge, lo: number, hi: number, cost: number): InlineDecision {
+    return restoredDecision(this.era, saved, lo, hi, cost)
   }
 
   giveBack(decision: InlineDecision, units?: number): number {

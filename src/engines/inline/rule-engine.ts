@@ -8,6 +8,7 @@ import type { Changes, Engine } from '../engine.js'
 import type { DecisionEstimates } from './decision-estimates.js'
 import { InlineEngine } from './inline.js'
 import type { NearLimit } from './near-limit.js'
+import type { SavedCharge } from './saved-charge.js'
 import { UnitEngine } from './unit-engine.js'
 import type { Views } from './views.js'
 
@@ -41,6 +42,8 @@ export interface RuleEngine extends Engine<RulePart> {
   peekSet(lo: number, hi: number, cost: number, limit?: number): RulePart
   takeBack(admitted: RulePart): RulePart
   usage(lo: number, hi: number, lastMs: number): number
+  /** The decision that a charge was saved from. */
+  restored(saved: SavedCharge, lo: number, hi: number, cost: number): RulePart
   /** It counts in units. */
   readonly views: Views
 }

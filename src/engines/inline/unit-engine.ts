@@ -12,6 +12,7 @@ import type { DecisionEstimates } from './decision-estimates.js'
 import type { InlineEngine } from './inline.js'
 import type { KeyChanges } from './key-changes.js'
 import type { NearLimit } from './near-limit.js'
+import type { SavedCharge } from './saved-charge.js'
 import { UnitBatch, unitCosts } from './unit-batch.js'
 import type { Views } from './views.js'
 
@@ -100,6 +101,10 @@ export class UnitEngine implements Engine<UnitDecision> {
 
   owns(decision: unknown): decision is UnitDecision {
     return UnitDecision.is(decision) && this.#counting.owns(decision.counted)
+  }
+
+  restored(saved: SavedCharge, lo: number, hi: number, cost: number): UnitDecision {
+    return this.#decided(this.#counting.restored(saved, lo, hi, unitsOf(cost, this.#unit)), cost)
   }
 
   giveBack(decision: UnitDecision, part?: number): number {

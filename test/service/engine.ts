@@ -17,7 +17,7 @@ export interface Answer {
 
 /** Starts an engine on a free port. */
 export async function engine(options: ServeOptions, parts?: Parts): Promise<Engine> {
-  const served = await serve({ port: 0, ...options }, parts)
+  const served = await serve({ port: 0, logLevel: 'silent', ...options }, parts)
   const ask = async (path: string, init: RequestInit): Promise<Answer> => {
     const answer = await fetch(`${served.url}${path}`, init)
     const text = await answer.text()

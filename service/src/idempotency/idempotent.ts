@@ -1,0 +1,96 @@
+// Lets a request with an `Idempotency-Key` be sent again: the answer that was kept is sent in place of another charge.
+import { createHash } from 'node:crypto'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { problem, ServiceError, sendProblem } from '../http/problem.js'
+import type { Records } from './records.js'
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** The record of this request, to be kept with its answer. */
+    record: { readonly id: string; readonly request: string } | undefined
+  }
+}
+
+const LONGEST_KEY = 256
+const FIRST_ERROR = 500
+
+/**
+ * @param records undefined: the store can't keep any, and the header makes no difference
+ * @param isStrict whether a request fails when its record can't be kept; else it may be charged twice
+ */
+export function keepAnswers(app: FastifyInstance, records: Records | undefined, isStrict: boolean): void {
+  app.decorateRequest('record', undefined)
+  if (records === undefined) return
+  app.addHook('preHandler', async (request, reply) => {
+    const key = request.headers['idempotency-key']
+    if (key === undefined || !request.routeOptions.config.isIdempotent) return
+    if (typeof key !== 'string' || key.length === 0 || key.length > LONGEST_KEY)
+      throw new ServiceError(
+        400,
+        'ERR_MILLRACE_INVALID_OPTION',
+        `Idempotency-Key: expected 1 to ${LONGEST_KEY} characters`,
+        {
+          field: 'Idempotency-Key',
+        },
+      )
+    await begin(records, isStrict, request, reply, key)
+    return reply.sent ? reply : undefined
+  })
+  app.addHook('onSend', async (request, reply, payload) => {
+    const { record } = request
+    if (record === undefined) return payload
+    request.record = undefined
+    const { id, request: fingerprint } = record
+    try {
+      if (reply.statusCode >= FIRST_ERROR || typeof payload !== 'string') await records.forget(id)
+      else {
+        const type = String(reply.getHeader('content-type'))
+        await records.keep(id, {
+          request: fingerprint,
+          answer: { status: reply.statusCode, type, body: payload },
+        })
+      }
+    } catch (error) {
+      request.log.warn({ error: (error as Error).message }, 'an answer could not be kept')
+    }
+    return payload
+  })
+}
+
+async function begin(
+  records: Records,
+  isStrict: boolean,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  key: string,
+): Promise<void> {
+  const { url } = request.routeOptions
+  const id = digest(request.caller.id, url!, key)
+  const fingerprint = digest(request.url, JSON.stringify(request.body))
+  const kept = await records.begin(id, fingerprint).catch((error: Error) => {
+    if (isStrict)
+      throw new ServiceError(503, 'ERR_MILLRACE_OUTAGE', `The store keeps no answers: ${error.message}`)
+    return null
+  })
+  if (kept === null) return
+  if (kept === undefined) request.record = { id, request: fingerprint }
+  else if (kept.request !== fingerprint)
+    sendProblem(
+      reply,
+      problem(422, 'ERR_MILLRACE_IDEMPOTENCY_MISMATCH', 'This Idempotency-Key had another body.'),
+    )
+  else if (kept.answer === undefined) {
+    const pending = problem(
+      409,
+      'ERR_MILLRACE_IDEMPOTENCY_PENDING',
+      'A request with this Idempotency-Key is under way.',
+    )
+    sendProblem(reply.header('retry-after', 1), pending)
+  } else {
+    const { status, type, body } = kept.answer
+    reply.code(status).header('content-type', type).header('idempotency-replayed', 'true').send(body)
+  }
+}
+
+const digest = (...parts: readonly string[]): string =>
+  createHash('sha256').update(JSON.stringify(parts)).digest('base64url')

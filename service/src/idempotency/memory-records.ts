@@ -1,0 +1,34 @@
+import { LRUCache } from 'lru-cache'
+import { type Kept, PENDING_MS, type Records } from './records.js'
+
+const MOST_BYTES = 64 * 2 ** 20
+/** What an entry takes beside the text of its answer, about. */
+const ENTRY_BYTES = 512
+
+/** Records of this process. The oldest go when there are many. */
+export class MemoryRecords implements Records {
+  readonly #kept: LRUCache<string, Kept>
+
+  constructor(most: number, lifetimeMs: number) {
+    this.#kept = new LRUCache({
+      max: most,
+      ttl: lifetimeMs,
+      maxSize: MOST_BYTES,
+      sizeCalculation: ({ answer }) => ENTRY_BYTES + 2 * (answer?.body.length ?? 0),
+    })
+  }
+
+  async begin(id: string, request: string): Promise<Kept | undefined> {
+    const kept = this.#kept.get(id)
+    if (kept === undefined) this.#kept.set(id, { request }, { ttl: PENDING_MS })
+    return kept
+  }
+
+  async keep(id: string, kept: Kept): Promise<void> {
+    this.#kept.set(id, kept)
+  }
+
+  async forget(id: string): Promise<void> {
+    this.#kept.delete(id)
+  }
+}

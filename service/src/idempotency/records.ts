@@ -1,0 +1,30 @@
+// Answers that are kept for an `Idempotency-Key`.
+
+/** An answer that was sent. */
+export interface KeptAnswer {
+  readonly status: number
+  readonly type: string
+  readonly body: string
+}
+
+/** What is kept under an identifier: the request's fingerprint, and the answer once there is one. */
+export interface Kept {
+  readonly request: string
+  readonly answer?: KeptAnswer
+}
+
+/** Where answers are kept. An engine of the fleet that has the same counts has the same records. */
+export interface Records {
+  /**
+   * Notes that a request is under way, unless something is kept already: then it resolves with that. The note is gone
+   * after {@link PENDING_MS}: the engine may have died.
+   */
+  begin(id: string, request: string): Promise<Kept | undefined>
+  /** Keeps the answer. */
+  keep(id: string, kept: Kept): Promise<void>
+  /** Forgets the note: the request has failed, and may be sent again. */
+  forget(id: string): Promise<void>
+}
+
+/** How long a request without an answer blocks others with its key. */
+export const PENDING_MS = 30_000

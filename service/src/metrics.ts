@@ -1,0 +1,38 @@
+// `/metrics`: the counts of the limiters, and how long requests take.
+import type { FastifyInstance } from 'fastify'
+import { register } from 'millrace/metrics'
+import { Histogram, Registry } from 'prom-client'
+import type { Engine } from './engine.js'
+
+/** In seconds: a decision takes a tenth of a millisecond, a store a few, and its deadline ends it. */
+const BOUNDS = [0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
+
+export function metricsRoute(app: FastifyInstance, { limiters }: Engine): void {
+  const registry = new Registry()
+  const end = register(Object.fromEntries(limiters) as Parameters<typeof register>[0], registry)
+  const durations = new Histogram({
+    name: 'millrace_service_request_duration_seconds',
+    help: 'How long requests took, from the last byte of their headers to the last byte of the answer',
+    labelNames: ['method', 'route', 'status'],
+    buckets: BOUNDS,
+    registers: [registry],
+  })
+  app.addHook('onResponse', async ({ method, routeOptions }, reply) => {
+    const route = routeOptions.url ?? 'none'
+    durations.observe({ method, route, status: reply.statusCode }, reply.elapsedTime / 1_000)
+  })
+  app.addHook('onClose', end)
+  app.get(
+    '/metrics',
+    {
+      config: { scope: 'read', isOpenOnLoopback: true },
+      schema: {
+        summary: 'Counts for Prometheus',
+        response: {
+          200: { description: 'The text format.', content: { 'text/plain': { schema: { type: 'string' } } } },
+        },
+      },
+    },
+    async (_request, reply) => reply.type(registry.contentType).send(await registry.metrics()),
+  )
+}

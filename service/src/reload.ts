@@ -1,0 +1,24 @@
+// Secrets that change while the engine runs.
+import { unwatchFile, watchFile } from 'node:fs'
+import type { Server } from 'node:http'
+import { Server as TlsServer } from 'node:tls'
+import { tlsOf } from './http/app.js'
+import type { Settings } from './options/table.js'
+
+const POLL_MS = 1_000
+
+/** Uses the files of TLS as they are now, for new connections. */
+export function reloadTls(server: Server, settings: Settings): void {
+  if (server instanceof TlsServer && settings.tlsCert !== undefined) server.setSecureContext(tlsOf(settings))
+}
+
+/** Calls `changed` when one of the files has changed, also if it is a link to a file that is put in its place. */
+export function watchFiles(files: readonly string[], changed: () => void): () => void {
+  const listener = (now: { mtimeMs: number; ino: number }, before: { mtimeMs: number; ino: number }) => {
+    if (now.mtimeMs !== before.mtimeMs || now.ino !== before.ino) changed()
+  }
+  for (const file of files) watchFile(file, { interval: POLL_MS, persistent: false }, listener)
+  return () => {
+    for (const file of files) unwatchFile(file, listener)
+  }
+}

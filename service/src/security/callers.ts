@@ -1,0 +1,104 @@
+// Who asks, and what that lets them do.
+import { createHash, timingSafeEqual } from 'node:crypto'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { ServiceError } from '../http/problem.js'
+import type { Scope, TokenOptions } from '../options/checks.js'
+
+/** The caller of a request. */
+export interface Caller {
+  /** Differs between tokens. It is no secret. */
+  readonly id: string
+  readonly scopes: readonly Scope[]
+}
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    caller: Caller
+  }
+  interface FastifyContextConfig {
+    /** What a caller needs; undefined: nothing. */
+    readonly scope?: Scope
+    /** A scope that is enough as well. */
+    readonly orScope?: Scope
+    /** A caller without the scope is answered 401, as without a token. */
+    readonly isNeverForbidden?: boolean
+    /** Callers on loopback need no scope. */
+    readonly isOpenOnLoopback?: boolean
+    /** The answer may be kept for an `Idempotency-Key`. */
+    readonly isIdempotent?: boolean
+  }
+}
+
+const sha256 = (text: string): Buffer => createHash('sha256').update(text).digest()
+
+/** The tokens of callers. They can change while the engine runs. */
+export class Callers {
+  #known: readonly { readonly digest: Buffer; readonly caller: Caller }[] = []
+  readonly #hasClientCa: boolean
+
+  constructor(tokens: readonly TokenOptions[], hasClientCa: boolean) {
+    this.#hasClientCa = hasClientCa
+    this.set(tokens)
+  }
+
+  set(tokens: readonly TokenOptions[]): void {
+    this.#known = tokens.map(({ token, scopes, name }) => {
+      const digest = sha256(token)
+      return { digest, caller: { id: name ?? digest.toString('base64url').slice(0, 16), scopes } }
+    })
+  }
+
+  /**
+   * Without configured tokens nobody can change anything, and only callers on loopback or with a client certificate
+   * can read.
+   * @throws ServiceError 401 for a token that is wrong
+   */
+  callerOf(request: FastifyRequest): Caller {
+    const { authorization } = request.headers
+    if (authorization !== undefined) return this.#byToken(authorization)
+    if (this.#known.length > 0) return { id: '', scopes: [] }
+    return { id: '', scopes: isOnLoopback(request) || this.#hasClientCa ? ['decide', 'read'] : ['decide'] }
+  }
+
+  /** Compares with every token, in a time that does not depend on where they differ. */
+  #byToken(authorization: string): Caller {
+    const [, token] = /^Bearer +(\S+)$/i.exec(authorization) ?? []
+    const given = sha256(token ?? '')
+    let found: Caller | undefined
+    for (const { digest, caller } of this.#known) if (timingSafeEqual(digest, given)) found = caller
+    if (token === undefined || found === undefined)
+      throw new ServiceError(401, 'ERR_MILLRACE_UNAUTHORIZED', 'The token is not one of this service.')
+    return found
+  }
+}
+
+const isOnLoopback = ({ socket }: FastifyRequest): boolean => isLoopback(socket.remoteAddress ?? '')
+
+/** Whether an address, or the name `localhost`, is of this machine only. */
+export const isLoopback = (address: string): boolean =>
+  /^(?:::ffff:)?127\./.test(address) || address === '::1' || address === 'localhost'
+
+/** Refuses requests whose caller lacks the scope of the route, before the body is read. */
+export function checkScopes(app: FastifyInstance, callers: Callers): void {
+  app.decorateRequest('caller')
+  app.addHook('onRequest', async (request) => {
+    const { scope, orScope, isOpenOnLoopback } = request.routeOptions.config ?? {}
+    if (scope === undefined) return
+    if (isOpenOnLoopback && isOnLoopback(request)) return
+    request.caller = callers.callerOf(request)
+    if (orScope === undefined || !request.caller.scopes.includes(orScope)) requireScope(request, scope)
+  })
+}
+
+/** @throws ServiceError 401 without a token, 403 with one that may not */
+export function requireScope({ caller, headers, routeOptions }: FastifyRequest, scope: Scope): void {
+  if (caller.scopes.includes(scope)) return
+  const isUnknown = headers.authorization === undefined && caller.scopes.length === 0
+  if (isUnknown || routeOptions.config.isNeverForbidden)
+    throw new ServiceError(
+      401,
+      'ERR_MILLRACE_UNAUTHORIZED',
+      'This needs a token: Authorization: Bearer TOKEN.',
+    )
+  throw new ServiceError(403, 'ERR_MILLRACE_FORBIDDEN', `This needs a token with the scope ${scope}.`)
+}

@@ -1,0 +1,125 @@
+// Opens what keeps the counts of an engine: its limiters, and what must be known once in the fleet.
+import { Memcache } from 'memcache'
+import { createLimiter, type Limiter } from 'millrace'
+import type { ConfigStore } from 'millrace/config/memory'
+import { isSync } from 'millrace/internal'
+import { createMemcachedLimiter } from 'millrace/memcached'
+import { createRedisLimiter, type OutageChange } from 'millrace/redis'
+import { MemcachedRecords } from '../idempotency/memcached-records.js'
+import { MemoryRecords } from '../idempotency/memory-records.js'
+import type { Records } from '../idempotency/records.js'
+import { RedisRecords } from '../idempotency/redis-records.js'
+import { type AnyLimiter, type Limiters, LoadingLimiter } from '../limiters.js'
+import type { Settings } from '../options/table.js'
+import { countsPlace } from './addresses.js'
+import { DEFAULT, made, type Rules, rulesOf } from './limiters.js'
+import { redisClient } from './redis-client.js'
+
+/** What keeps the counts of an engine. */
+export interface Counts {
+  readonly limiters: Limiters
+  /** Admits each identifier once in the life of a token. Engines that share counts share it. */
+  readonly once: AnyLimiter
+  /** Keeps the answers to an `Idempotency-Key`; undefined: the store can't. */
+  readonly records: Records | undefined
+  /** Whether other engines have the same counts. */
+  readonly isShared: boolean
+  /** Resolves when the store answers; rejects if it can't keep counts. */
+  ready(): Promise<void>
+  setPassword(password: string | undefined): void
+  close(): Promise<void>
+}
+
+type Make = (rules: Rules, name: string, config?: ConfigStore) => AnyLimiter
+
+/** Tokens that were used within the life of one, in memory. More are refused. */
+const MOST_TOKENS = 100_000
+
+/** @throws OptionError for options that are wrong; MillraceError for a store that refuses */
+export function openCounts(
+  settings: Settings,
+  config: ConfigStore | undefined,
+  onOutageChange: (change: OutageChange) => void,
+): Counts {
+  const { counts, tokenLifetime, idempotencyLifetime, idempotencyEntries, prefix, limit } = settings
+  const place = countsPlace(counts)
+  const inMemory = () => new MemoryRecords(idempotencyEntries, idempotencyLifetime)
+  const opened = opener(settings, onOutageChange)
+  const limiters = new Map<string, AnyLimiter>()
+  for (const [name, rules] of rulesOf(settings)) {
+    const own = name === DEFAULT || limiters.size === 0 ? config : undefined
+    limiters.set(
+      name,
+      made(name, limit.length > 0, () => opened.make(rules, name, own)),
+    )
+  }
+  const once = opened.make({ limit: 1, window: tokenLifetime }, 'used-tokens')
+  return {
+    limiters,
+    once,
+    isShared: place.kind !== 'memory',
+    records:
+      place.kind === 'memory' ? inMemory() : opened.records?.(`${prefix}:answers:`, idempotencyLifetime),
+    ready: async () => {
+      await opened.ready?.()
+      await Promise.all([...limiters.values(), once].map((limiter) => limiter.ready()))
+    },
+    setPassword: (password) => opened.setPassword?.(password),
+    async close() {
+      for (const limiter of [...limiters.values(), once]) await limiter.close()
+      opened.end?.()
+    },
+  }
+}
+
+interface Opener {
+  readonly make: Make
+  readonly records?: (prefix: string, lifetimeMs: number) => Records
+  readonly ready?: () => Promise<void>
+  readonly setPassword?: (password: string | undefined) => void
+  readonly end?: () => void
+}
+
+const withPolicies = (rules: Rules, config: ConfigStore | undefined): object =>
+  config === undefined ? rules : { config, default: rules }
+
+function opener(settings: Settings, onOutageChange: (change: OutageChange) => void): Opener {
+  const { counts, maxKeys, prefix, onOutage, nodes, deadline, strict, countsPassword } = settings
+  const place = countsPlace(counts)
+  const isOnce = (name: string) => name === 'used-tokens'
+  if (place.kind === 'memory' || place.kind === 'file') {
+    const make: Make = (rules, name, config) => {
+      const file = place.kind === 'file' ? { shared: { file: `${place.path}.${name}` } } : {}
+      const size = isOnce(name) ? { maxKeys: MOST_TOKENS, onFull: 'deny' } : { maxKeys }
+      const limiter: Limiter = createLimiter({ ...withPolicies(rules, config), ...size, ...file } as never)
+      return config === undefined || isSync(config) ? limiter : new LoadingLimiter(limiter)
+    }
+    return { make }
+  }
+  const remote = (name: string) => ({
+    prefix: `${prefix}:${name}`,
+    deadline,
+    maxKeys,
+    onOutage: isOnce(name) ? 'closed' : onOutage,
+    onOutageChange: isOnce(name) ? () => {} : onOutageChange,
+    ...(nodes !== undefined && !isOnce(name) && { nodes }),
+  })
+  if (place.kind === 'redis') {
+    const client = redisClient(place.url, countsPassword, deadline)
+    return {
+      make: (rules, name, config) =>
+        createRedisLimiter({ ...withPolicies(rules, config), ...remote(name), client } as never),
+      records: (prefix, lifetimeMs) => new RedisRecords(client, prefix, lifetimeMs),
+      ready: () => client.connected(),
+      setPassword: (password) => client.setPassword(password),
+      end: () => client.disconnect(),
+    }
+  }
+  const client = new Memcache({ nodes: [...place.servers], timeout: deadline })
+  return {
+    make: (rules, name, config) =>
+      createMemcachedLimiter({ ...withPolicies(rules, config), ...remote(name), strict, client } as never),
+    records: (prefix, lifetimeMs) => new MemcachedRecords(client, prefix, lifetimeMs),
+    end: () => void client.disconnect(),
+  }
+}
