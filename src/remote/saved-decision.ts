@@ -1,4 +1,5 @@
 // A decision of a store as plain data, for a refund by another process that uses the same store, prefix and rules.
+import { verdictOf } from '../core/verdict.js'
 import { type Receipt, restoredLimit, savedLimit } from '../limiters/receipts.js'
 import { RemoteDecision, type RemotePart } from './remote-decision.js'
 
@@ -15,9 +16,9 @@ interface Saved {
 
 export function savedDecision(decision: RemoteDecision): Receipt {
   const { key, cost, limits } = decision.requested
-  const parts = decision.parts.map(
-    (part): SavedPart => [(part.shadow ?? part).allowed, savedLimit(part.limit), part.receipt ?? null],
-  )
+  const parts = decision.parts.map((part): SavedPart => {
+    return [verdictOf(part).allowed, savedLimit(part.limit), part.receipt ?? null]
+  })
   const own = limits?.map((limit) => limit ?? null) ?? null
   return { key, cost, limits: own, allowed: decision.allowed, parts } satisfies Saved
 }
@@ -28,9 +29,8 @@ export function restoredDecision(owner: object, receipt: Receipt): RemoteDecisio
   return new RemoteDecision({ owner, key, cost, limits: own }, undefined, parts.map(partOf), allowed ? -1 : 0)
 }
 
-/** The figures of the decision are of no use to a refund. */
-function partOf([isAllowed, limit, receipt]: SavedPart): RemotePart {
-  const verdict = { allowed: isAllowed, retryAfterMs: 0 }
-  const figures = { rule: '', limit: restoredLimit(limit), remaining: 0, resetMs: 0 }
-  return { ...figures, allowed: true, retryAfterMs: 0, shadow: verdict, receipt: receipt ?? undefined }
+/** Its verdict is that of the rule, and the figures are of no use to a refund. */
+function partOf([allowed, limit, receipt]: SavedPart): RemotePart {
+  const figures = { rule: '', limit: restoredLimit(limit), remaining: 0, retryAfterMs: 0, resetMs: 0 }
+  return { ...figures, allowed, receipt: receipt ?? undefined }
 }
