@@ -134,7 +134,7 @@ function countsOf(
   limiters: Limiters,
   { tokenLifetime, idempotencyEntries, idempotencyLifetime }: Settings,
 ): Counts {
-  const once = createLimiter({ limit: 1, window: tokenLifetime, onFull: 'deny' })
+  const once = createLimiter({ limit: 1, window: `${tokenLifetime}ms`, onFull: 'deny' })
   return {
     limiters,
     once,

@@ -87,7 +87,12 @@ function limitsOf({
   ...settings
 }: Settings): FastifyServerOptions {
   const { tlsCert, tlsKey, tlsClientCa } = settings
-  const http = { maxHeaderSize: maxHeaders, connectionsCheckingInterval: Math.min(requestTimeout, 1_000) }
+  const http = {
+    maxHeaderSize: maxHeaders,
+    connectionsCheckingInterval: Math.min(requestTimeout, 1_000),
+    requestTimeout,
+    headersTimeout: requestTimeout,
+  }
   const limits = { bodyLimit: maxBody, requestTimeout, keepAliveTimeout: keepAlive, http }
   if (tlsCert === undefined) return limits
   const { http: _, ...others } = limits

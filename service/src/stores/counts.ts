@@ -11,7 +11,7 @@ import type { Records } from '../idempotency/records.js'
 import { RedisRecords } from '../idempotency/redis-records.js'
 import { type AnyLimiter, type Limiters, LoadingLimiter } from '../limiters.js'
 import type { Settings } from '../options/table.js'
-import { countsPlace } from './addresses.js'
+import { type CountsPlace, countsPlace } from './addresses.js'
 import { DEFAULT, made, type Rules, rulesOf } from './limiters.js'
 import { redisClient } from './redis-client.js'
 
@@ -34,6 +34,12 @@ type Make = (rules: Rules, name: string, config?: ConfigStore) => AnyLimiter
 
 /** Tokens that were used within the life of one, in memory. More are refused. */
 const MOST_TOKENS = 100_000
+const USED_TOKENS = 'used-tokens'
+const CLOCK_SKEW_MS = 2 * 3_600_000
+
+/** An engine whose clock is behind takes a token for so much longer. Engines of one machine have one clock. */
+const clockSkewOf = (kind: CountsPlace['kind']): number =>
+  kind === 'memory' || kind === 'file' ? 0 : CLOCK_SKEW_MS
 
 /** @throws OptionError for options that are wrong; MillraceError for a store that refuses */
 export function openCounts(
@@ -53,7 +59,7 @@ export function openCounts(
       made(name, limit.length > 0, () => opened.make(rules, name, own)),
     )
   }
-  const once = opened.make({ limit: 1, window: tokenLifetime }, 'used-tokens')
+  const once = opened.make({ limit: 1, window: `${tokenLifetime + clockSkewOf(place.kind)}ms` }, USED_TOKENS)
   return {
     limiters,
     once,
@@ -86,7 +92,7 @@ const withPolicies = (rules: Rules, config: ConfigStore | undefined): object =>
 function opener(settings: Settings, onOutageChange: (change: OutageChange) => void): Opener {
   const { counts, maxKeys, prefix, onOutage, nodes, deadline, strict, countsPassword } = settings
   const place = countsPlace(counts)
-  const isOnce = (name: string) => name === 'used-tokens'
+  const isOnce = (name: string) => name === USED_TOKENS
   if (place.kind === 'memory' || place.kind === 'file') {
     const make: Make = (rules, name, config) => {
       const file = place.kind === 'file' ? { shared: { file: `${place.path}.${name}` } } : {}

@@ -1,0 +1,192 @@
+// Who may do what, and what is in no log.
+import { execFileSync } from 'node:child_process'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { request } from 'node:https'
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { command } from './command-line.js'
+import { engine } from './engine.js'
+import { temporaryFolder } from './folder.js'
+
+const folder = temporaryFolder()
+test.after(() => folder.remove())
+
+const ROUTES: [path: string, body: object, scope: 'decide' | 'read' | 'change'][] = [
+  ['/v1/check', { key: 'a' }, 'decide'],
+  ['/v1/peek', { key: 'a' }, 'decide'],
+  ['/v1/reserve', { key: 'a', cost: 1 }, 'decide'],
+  ['/v1/refund', { key: 'a', cost: 1 }, 'decide'],
+  ['/v1/penalize', { key: 'a', cost: 1 }, 'decide'],
+  ['/v1/usage', { key: 'a' }, 'read'],
+  ['/v1/stats', {}, 'read'],
+  ['/v1/policies/list', {}, 'read'],
+  ['/v1/policies/get', { key: 'a' }, 'read'],
+  ['/v1/policies/put', { key: 'a', policy: { limit: 1, window: '1m' } }, 'change'],
+  ['/v1/policies/delete', { key: 'a' }, 'change'],
+  ['/v1/block', { key: 'a', ms: 1 }, 'change'],
+  ['/v1/unblock', { key: 'a' }, 'change'],
+  ['/v1/clear', { key: 'a' }, 'change'],
+  ['/v1/check', { key: 'a', limit: 100 }, 'change'],
+  ['/v1/check', { checks: [{ key: 'a', limit: { default: 100 } }] }, 'change'],
+]
+const SCOPES = ['decide', 'read', 'change'] as const
+const tokenOf = (scope: string) => `${scope}-0123456789abcdef`
+const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
+
+test('a token may do what its scopes say, and nothing else', async () => {
+  const tokens = SCOPES.map((scope) => ({ token: tokenOf(scope), scopes: [scope] }))
+  tokens.push({ token: tokenOf('all'), scopes: [...SCOPES] })
+  writeFileSync(folder.path('policies.json'), '{}')
+  const own = await engine({ limit: '10/1m', tokens, policies: `file:${folder.path('policies.json')}` })
+  for (const [path, body, scope] of ROUTES) {
+    const name = `${path} ${JSON.stringify(body)}`
+    const needsBoth = scope === 'change' && path === '/v1/check'
+    for (const each of SCOPES) {
+      const { status } = await own.post(path, body, bearer(tokenOf(each)))
+      assert.is(status === 403, each !== scope || needsBoth, `${name} with ${each}: ${status}`)
+    }
+    assert.is.not((await own.post(path, body, bearer(tokenOf('all')))).status, 403, name)
+    for (const headers of [
+      {},
+      bearer('none-0123456789abcdef'),
+      bearer(''),
+      { authorization: 'Basic YTpi' },
+    ]) {
+      const { status, headers: sent } = await own.post(path, body, headers)
+      assert.equal([status, sent.get('www-authenticate')], [401, 'Bearer'], name)
+    }
+  }
+  await own.close()
+})
+
+test('without configured tokens nothing can be changed', async () => {
+  const own = await engine({ limit: '10/1m' })
+  for (const [path, body, scope] of ROUTES) {
+    const { status } = await own.post(path, body)
+    assert.is(status === 403, scope === 'change', `${path}: ${status}`)
+    assert.is((await own.post(path, body, bearer('any-0123456789abcdef'))).status, 401)
+  }
+  await own.close()
+})
+
+/** Another address of this machine, which is not loopback. */
+const address = execFileSync('hostname', ['-I'], { encoding: 'utf8' }).split(' ')[0]!.trim()
+
+test('off loopback, /metrics and /openapi.json need the scope read', async () => {
+  const tokens = SCOPES.map((scope) => ({ token: tokenOf(scope), scopes: [scope] }))
+  const own = await engine({ limit: '10/1m', tokens, host: '0.0.0.0' })
+  const { port } = new URL(own.url)
+  for (const path of ['/metrics', '/openapi.json']) {
+    const ask = async (host: string, headers = {}) =>
+      (await fetch(`http://${host}:${port}${path}`, { headers })).status
+    assert.is(await ask('127.0.0.1'), 200)
+    if (address === '') continue
+    assert.equal(
+      [
+        await ask(address),
+        await ask(address, bearer(tokenOf('decide'))),
+        await ask(address, bearer(tokenOf('read'))),
+      ],
+      [401, 403, 200],
+    )
+  }
+  await own.close()
+})
+
+function openssl(...args: string[]): void {
+  execFileSync('openssl', args, { cwd: folder.path('.'), stdio: 'ignore' })
+}
+
+function certificate(name: string, signer?: string): void {
+  const subject = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-subj', `/CN=${name}`]
+  const by = signer === undefined ? [] : ['-CA', `${signer}.pem`, '-CAkey', `${signer}.key`]
+  const host = ['-addext', 'subjectAltName=IP:127.0.0.1']
+  openssl(
+    'req',
+    '-x509',
+    ...subject,
+    ...host,
+    ...by,
+    '-keyout',
+    `${name}.key`,
+    '-out',
+    `${name}.pem`,
+    '-days',
+    '2',
+  )
+}
+
+test('mutual TLS: a client without a certificate of the authority gets no answer', async () => {
+  certificate('authority')
+  certificate('stranger')
+  certificate('server', 'authority')
+  certificate('client', 'authority')
+  const own = await engine({
+    limit: '10/1m',
+    host: '0.0.0.0',
+    tlsCert: folder.path('server.pem'),
+    tlsKey: folder.path('server.key'),
+    tlsClientCa: folder.path('authority.pem'),
+  })
+  const { port } = new URL(own.url)
+  const ask = (path: string, name?: string) =>
+    new Promise<number | string>((resolve) => {
+      const key = name && {
+        cert: readFileSync(folder.path(`${name}.pem`)),
+        key: readFileSync(folder.path(`${name}.key`)),
+      }
+      request({
+        host: '127.0.0.1',
+        port,
+        path,
+        ca: readFileSync(folder.path('authority.pem')),
+        agent: false,
+        ...key,
+      })
+        .on('response', (response) => {
+          response.resume()
+          resolve(response.statusCode!)
+        })
+        .on('error', (error: NodeJS.ErrnoException) => resolve(error.code!))
+        .end()
+    })
+  assert.is(await ask('/v1/limiters', 'client'), 200)
+  assert.type(await ask('/v1/limiters', 'stranger'), 'string')
+  assert.type(await ask('/v1/limiters'), 'string')
+  await own.close()
+})
+
+test('no key, token or body is in the log at info, whatever goes wrong', async () => {
+  const token = 'the-token-0123456789'
+  const process = await command(['--limit', '10/1m'], {
+    MILLRACE_SERVE_LOG_LEVEL: 'info',
+    MILLRACE_SERVE_PORT: '0',
+    MILLRACE_SERVE_TOKENS: JSON.stringify([{ token, scopes: ['decide'] }]),
+  })
+  const ask = (path: string, body: string, authorization = `Bearer ${token}`) =>
+    fetch(`${process.url}${path}`, {
+      method: 'POST',
+      headers: {
+        'content-type': 'application/json',
+        authorization,
+        'idempotency-key': 'the-idempotency-key',
+      },
+      body,
+    })
+  const bodies = [
+    '{"key":"the-client"}',
+    '{"key":"the-client"',
+    '{"key":"the-client","cost":"the-cost"}',
+    '{"the-field":1}',
+  ]
+  for (const body of bodies) await ask('/v1/check', body)
+  await ask('/v1/block', bodies[0]!)
+  await ask('/v1/check', bodies[0]!, 'Bearer the-wrong-token')
+  await ask('/v1/the-path?key=the-client', bodies[0]!)
+  await ask('/v1/refund', '{"token":"the-refund.token"}')
+  assert.is(await process.end(), 0)
+  assert.match(process.stderr, 'Server listening')
+  assert.not.match(process.stderr + process.stdout, /the-/)
+})
+
+test.run()
