@@ -22,7 +22,8 @@ const recovered = channel('millrace:recovered')
 let evicted = 0
 
 /**
- * Says how the messages of events show keys, in this thread.
+ * Says how the messages of events show keys, in this thread. Threads that attach a limiter of this thread then hash its
+ * keys, too: by a secret of their own, until they call this function with the same one.
  * @param options what the keys are, and the secret of hashes
  * @throws {MillraceError} `ERR_MILLRACE_INVALID_OPTION`
  * @example
@@ -34,6 +35,21 @@ let evicted = 0
  */
 export function setEventOptions(options: EventOptions): void {
   events().setKeysInEvents(options)
+  keyInEvents = options.keyInEvents ?? 'text'
+}
+
+/** What this thread has chosen; undefined: nothing. */
+let keyInEvents: EventOptions['keyInEvents']
+
+/** Whether messages of this thread have hashes in place of keys. */
+export const hashesKeys = (): boolean => keyInEvents === 'hash'
+
+/**
+ * Hashes keys by a secret of this thread, unless it has chosen: the thread that shares a limiter hashes them, and its
+ * secret stays there.
+ */
+export function hashKeysUnlessChosen(): void {
+  if (keyInEvents === undefined) setEventOptions({ keyInEvents: 'hash', secret: events().randomSecret() })
 }
 
 /** How many limiters count their refused keys. */

@@ -1,4 +1,5 @@
 // What Millrace publishes on `node:diagnostics_channel`: `docs/reference/events.md`.
+import { randomBytes } from 'node:crypto'
 import type { BatchDecision } from './batch-decision.js'
 import type { Decision } from './decision.js'
 import { isBlocked } from './decision-counts.js'
@@ -87,6 +88,9 @@ export interface EventOptions {
 }
 
 const LEAST_SECRET = 16
+
+export const randomSecret = (): string => randomBytes(32).toString('base64url')
+
 let secretOfKeys: string | undefined
 
 /** @throws MillraceError `ERR_MILLRACE_INVALID_OPTION` */

@@ -2,6 +2,7 @@ import { createRequire } from 'node:module'
 import type { Limiter } from '../api/limiter.js'
 import type { PoolOptions } from '../api/pool-options.js'
 import type { Policy } from '../config/policy.js'
+import { hashKeysUnlessChosen } from '../core/channels.js'
 import type { Clock } from '../core/clock.js'
 import { invalid } from '../core/errors.js'
 import { lazily } from '../core/lazily.js'
@@ -65,6 +66,7 @@ export function attachLimiter(shared: SharedLimiter, options: AttachOptions = {}
   if (typeof options !== 'object' || options === null) throw invalid('options', options, 'an object')
   refuseUnknown(options, KNOWN, (name, expected) => invalid('options', name, expected))
   const attached = attachShared(shared, options.clock)
+  if (shared.keyInEvents === 'hash') hashKeysUnlessChosen()
   const { memory, clock, file } = attached
   try {
     const { policies } = shared
@@ -107,5 +109,6 @@ function attachConfigured(
 export function attachPool(shared: SharedLimiter, pool?: PoolOptions): PoolLimiter {
   const settings = poolOptions().checkPool(pool)
   const { memory, clock, file } = attachShared(shared)
+  if (shared.keyInEvents === 'hash') hashKeysUnlessChosen()
   return poolLimiterOn(memory, clock, settings, file)
 }

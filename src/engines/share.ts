@@ -1,3 +1,4 @@
+import { hashesKeys } from '../core/channels.js'
 import { type Clock, monotonicClock, SharedManualClock } from '../core/clock.js'
 import type { RuleMemory } from '../memory/arenas.js'
 import { type ClockSample, upAheadMs } from '../shared-file/agreement.js'
@@ -22,6 +23,8 @@ export interface SharedLimiter {
   readonly rules?: readonly string[]
   /** The option of the limiter, if it was given. */
   readonly nearLimit?: number
+  /** Whether the thread that shares it has hashes in place of keys in its events. The secret stays there. */
+  readonly keyInEvents?: 'hash'
   /** The memory of a manual clock. `'own'`: a clock that the other thread must pass to `attachLimiter`. */
   readonly clock: 'monotonic' | 'own' | SharedArrayBuffer
   /** What the other thread compares its clock with, if that is `'monotonic'`. */
@@ -60,7 +63,10 @@ export function shareOf(
   file?: FilePlace,
 ): SharedLimiter {
   const [rule] = names
-  const options = nearLimit === undefined ? {} : { nearLimit }
+  const options = {
+    ...(nearLimit !== undefined && { nearLimit }),
+    ...(hashesKeys() && { keyInEvents: 'hash' as const }),
+  }
   const own = names.length === 1 ? { rule, ...options } : { rule, rules: [...names], ...options }
   if (file !== undefined) return { buffer: new SharedArrayBuffer(0), file, ...own, clock: 'monotonic' }
   const buffer = arenas[0].buffer as SharedArrayBuffer
