@@ -17,9 +17,10 @@ export function metricsRoute(app: FastifyInstance, { limiters }: Engine): void {
     buckets: BOUNDS,
     registers: [registry],
   })
-  app.addHook('onResponse', async ({ method, routeOptions }, reply) => {
+  app.addHook('onResponse', ({ method, routeOptions }, reply, done) => {
     const route = routeOptions.url ?? 'none'
     durations.observe({ method, route, status: reply.statusCode }, reply.elapsedTime / 1_000)
+    done()
   })
   app.addHook('onClose', end)
   app.get(

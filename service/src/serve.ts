@@ -13,6 +13,7 @@ import { checkTogether, warningsOf } from './options/together.js'
 import { reloadTls } from './reload.js'
 import { Callers } from './security/callers.js'
 import { randomKey, Signer } from './security/signer.js'
+import { shownUrl } from './stores/addresses.js'
 import { type Counts, openCounts } from './stores/counts.js'
 import { openPolicies } from './stores/policies.js'
 import { withinStart } from './stores/start.js'
@@ -73,7 +74,9 @@ export async function start(read: () => Read, parts: Parts = {}): Promise<Served
       parts.limiters === undefined
         ? openCounts(settings, policies?.store, (change) => told(change))
         : countsOf(parts.limiters, settings)
-    await withinStart(settings.counts, counts.ready())
+    await withinStart(`counts: ${shownUrl(settings.counts)}`, counts.ready())
+    if (policies !== undefined)
+      await withinStart(`policies: ${shownUrl(settings.policies!)}`, policies.store.find(['millrace']))
     const callers = new Callers(tokens, tlsClientCa !== undefined)
     const signer = new Signer(signingKeys.length > 0 ? signingKeys : [randomKey()], tokenLifetime)
     const { limiters, once, records, isShared } = counts

@@ -46,6 +46,14 @@ test('the installed command runs, and knows its version', async () => {
   )
   assert.is(code, 0)
   assert.match(out, 'wrongly admitted  0')
+  // The service is a package of its own.
+  const why =
+    'the package millrace-service is missing. Install it beside millrace-cli: npm install millrace-service'
+  assert.equal(await runNode([main, 'serve', '--limit', '1/1s'], project.folder), {
+    code: 5,
+    out: '',
+    err: `millrace: serve: ${why}\n`,
+  })
   // The clients of stores are optional.
   for (const [store, name] of [
     ['lmdb:./limits', 'lmdb'],

@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { readText } from '../package/root.js'
+import { readText, sourcesIn } from '../package/root.js'
 import { startRedis } from '../redis/servers.js'
 import { command } from './command-line.js'
 import { temporaryFolder } from './folder.js'
@@ -18,6 +18,15 @@ const served = (line: string) => line.replace('npx millrace serve ', '').split('
 test('the table of options is that of the service', () => {
   const rows = page.split('\n').filter((line) => /^\| `\w+` \| (?:never a flag|`--)/.test(line))
   assert.equal(rows, optionRows())
+})
+
+test('the page has every code of an error of the service', () => {
+  const codes = sourcesIn('service/src').flatMap(
+    (file) => readText(`service/src/${file}`).match(/ERR_MILLRACE_[A-Z_]+[A-Z]/g) ?? [],
+  )
+  const errors = readText('docs/reference/errors.md')
+  assert.ok(codes.length > 20)
+  for (const code of codes) assert.ok(page.includes(code) || errors.includes(code), code)
 })
 
 test('the first engine answers what the page shows', async () => {

@@ -115,6 +115,7 @@ test('a store that refuses is exit code 4', async () => {
   await fails([...LIMIT, '--counts', counts], 4, /counts: redis.*NOAUTH/)
   await fails([...LIMIT, '--counts', counts], 4, /WRONGPASS/, { MILLRACE_SERVE_COUNTS_PASSWORD: 's3cret' })
   await redis.stop()
+  await fails([...LIMIT, '--policies', counts], 4, /policies: redis/)
   await fails([...LIMIT, '--policies', `file:${folder.path('none/policies.json')}`], 4, /policies\.json/)
 })
 

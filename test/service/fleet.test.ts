@@ -192,7 +192,7 @@ test('a token is refused if it was changed, has expired, or another key has sign
 
 test('the records of a token are its own', async () => {
   const tokens = ['one', 'two'].map((name) => ({
-    name,
+    name: 'both',
     token: `${name}-0123456789abcdef`,
     scopes: ['decide'] as const,
   }))

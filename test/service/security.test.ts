@@ -161,7 +161,10 @@ test('no key, token or body is in the log at info, whatever goes wrong', async (
   const process = await command(['--limit', '10/1m'], {
     MILLRACE_SERVE_LOG_LEVEL: 'info',
     MILLRACE_SERVE_PORT: '0',
-    MILLRACE_SERVE_TOKENS: JSON.stringify([{ token, scopes: ['decide'] }]),
+    MILLRACE_SERVE_TOKENS: JSON.stringify([
+      { token, scopes: ['decide'] },
+      { name: 'operators', token: 'another-token-0123456789', scopes: ['change'] },
+    ]),
   })
   const ask = (path: string, body: string, authorization = `Bearer ${token}`) =>
     fetch(`${process.url}${path}`, {
@@ -181,12 +184,14 @@ test('no key, token or body is in the log at info, whatever goes wrong', async (
   ]
   for (const body of bodies) await ask('/v1/check', body)
   await ask('/v1/block', bodies[0]!)
+  await ask('/v1/unblock', bodies[0]!, 'Bearer another-token-0123456789')
   await ask('/v1/check', bodies[0]!, 'Bearer the-wrong-token')
   await ask('/v1/the-path?key=the-client', bodies[0]!)
   await ask('/v1/refund', '{"token":"the-refund.token"}')
   assert.is(await process.end(), 0)
   assert.match(process.stderr, 'Server listening')
-  assert.not.match(process.stderr + process.stdout, /the-/)
+  assert.match(process.stderr, '"caller":"operators","route":"/v1/unblock"')
+  assert.not.match(process.stderr + process.stdout, /the-|another-/)
 })
 
 test.run()

@@ -35,8 +35,11 @@ export async function createApp(
   app.server.maxConnections = settings.maxConnections
   app.removeContentTypeParser('text/plain')
   app.setSerializerCompiler(() => JSON.stringify)
-  app.addHook('onRequest', async (request, reply) => {
+  // Hooks that call back: a promise costs each request some time.
+  app.addHook('onRequest', (request, reply, done) => {
     if ('x-request-id' in request.headers) reply.header('x-request-id', request.id)
+    if (engine.isDraining) reply.header('connection', 'close') // the client's next request goes to another engine
+    done()
   })
   app.setErrorHandler((error, request, reply) => {
     const found = problemOf(error)

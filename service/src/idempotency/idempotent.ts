@@ -21,9 +21,13 @@ const FIRST_ERROR = 500
 export function keepAnswers(app: FastifyInstance, records: Records | undefined, isStrict: boolean): void {
   app.decorateRequest('record', undefined)
   if (records === undefined) return
-  app.addHook('preHandler', async (request, reply) => {
+  app.addHook('preHandler', (request, reply, done) => {
     const key = request.headers['idempotency-key']
-    if (key === undefined || !request.routeOptions.config.isIdempotent) return
+    if (key === undefined || !request.routeOptions.config.isIdempotent) return done()
+    replayOrBegin(key, request, reply).then(() => reply.sent || done(), done)
+  })
+
+  async function replayOrBegin(key: string | string[], request: FastifyRequest, reply: FastifyReply) {
     if (typeof key !== 'string' || key.length === 0 || key.length > LONGEST_KEY)
       throw new ServiceError(
         400,
@@ -33,19 +37,27 @@ export function keepAnswers(app: FastifyInstance, records: Records | undefined, 
           field: 'Idempotency-Key',
         },
       )
-    await begin(records, isStrict, request, reply, key)
-    return reply.sent ? reply : undefined
-  })
-  app.addHook('onSend', async (request, reply, payload) => {
+    await begin(records!, isStrict, request, reply, key)
+  }
+
+  app.addHook('onSend', (request, reply, payload, done) => {
     const { record } = request
-    if (record === undefined) return payload
+    if (record === undefined) return done(null, payload)
     request.record = undefined
-    const { id, request: fingerprint } = record
+    keep(record, request, reply, payload).then(() => done(null, payload), done)
+  })
+
+  async function keep(
+    { id, request: fingerprint }: NonNullable<FastifyRequest['record']>,
+    request: FastifyRequest,
+    reply: FastifyReply,
+    payload: unknown,
+  ): Promise<void> {
     try {
-      if (reply.statusCode >= FIRST_ERROR || typeof payload !== 'string') await records.forget(id)
+      if (reply.statusCode >= FIRST_ERROR || typeof payload !== 'string') await records!.forget(id)
       else {
         const type = String(reply.getHeader('content-type'))
-        await records.keep(id, {
+        await records!.keep(id, {
           request: fingerprint,
           answer: { status: reply.statusCode, type, body: payload },
         })
@@ -53,8 +65,7 @@ export function keepAnswers(app: FastifyInstance, records: Records | undefined, 
     } catch (error) {
       request.log.warn({ error: (error as Error).message }, 'an answer could not be kept')
     }
-    return payload
-  })
+  }
 }
 
 async function begin(

@@ -6,8 +6,10 @@ import type { Scope, TokenOptions } from '../options/checks.js'
 
 /** The caller of a request. */
 export interface Caller {
-  /** Differs between tokens. It is no secret. */
+  /** Differs between tokens: the hash of the token. */
   readonly id: string
+  /** For the log of changes. */
+  readonly name?: string | undefined
   readonly scopes: readonly Scope[]
 }
 
@@ -44,7 +46,7 @@ export class Callers {
   set(tokens: readonly TokenOptions[]): void {
     this.#known = tokens.map(({ token, scopes, name }) => {
       const digest = sha256(token)
-      return { digest, caller: { id: name ?? digest.toString('base64url').slice(0, 16), scopes } }
+      return { digest, caller: { id: digest.toString('base64url'), name, scopes } }
     })
   }
 
@@ -81,14 +83,23 @@ export const isLoopback = (address: string): boolean =>
 /** Refuses requests whose caller lacks the scope of the route, before the body is read. */
 export function checkScopes(app: FastifyInstance, callers: Callers): void {
   app.decorateRequest('caller')
-  app.addHook('onRequest', async (request) => {
+  app.addHook('onRequest', (request, _reply, done) => {
     const { scope, orScope, isOpenOnLoopback } = request.routeOptions.config ?? {}
-    if (scope === undefined) return
-    if (isOpenOnLoopback && isOnLoopback(request)) return
-    request.caller = callers.callerOf(request)
-    if (orScope === undefined || !request.caller.scopes.includes(orScope)) requireScope(request, scope)
+    if (scope === undefined) return done()
+    if (isOpenOnLoopback && isOnLoopback(request)) return done()
+    try {
+      request.caller = callers.callerOf(request)
+      if (orScope === undefined || !request.caller.scopes.includes(orScope)) requireScope(request, scope)
+      if (scope === 'change') logChange(request)
+    } catch (error) {
+      return done(error as Error)
+    }
+    done()
   })
 }
+
+const logChange = ({ log, caller, routeOptions }: FastifyRequest): void =>
+  log.info({ caller: caller.name, route: routeOptions.url }, 'a change is asked for')
 
 /** @throws ServiceError 401 without a token, 403 with one that may not */
 export function requireScope({ caller, headers, routeOptions }: FastifyRequest, scope: Scope): void {

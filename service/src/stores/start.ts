@@ -1,5 +1,4 @@
 import { MillraceError } from 'millrace'
-import { shownUrl } from './addresses.js'
 
 /** A store that can't be used. */
 export class StoreError extends Error {}
@@ -7,7 +6,7 @@ export class StoreError extends Error {}
 const START_MS = 5_000
 
 /** Waits until a store is ready. @throws StoreError in one line if it refuses, or does not answer */
-export async function withinStart(place: string, ready: Promise<void>): Promise<void> {
+export async function withinStart(place: string, ready: Promise<unknown>): Promise<void> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<never>((_, reject) => {
     const why = `no answer within ${START_MS / 1_000} s`
@@ -17,7 +16,7 @@ export async function withinStart(place: string, ready: Promise<void>): Promise<
     await Promise.race([ready, late])
   } catch (error) {
     const why = error instanceof MillraceError ? error.message : (error as Error).message
-    throw new StoreError(`counts: ${shownUrl(place)}: ${why}`, { cause: error })
+    throw new StoreError(`${place}: ${why}`, { cause: error })
   } finally {
     clearTimeout(timer)
   }
