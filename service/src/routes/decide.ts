@@ -86,9 +86,9 @@ function one(engine: Engine, method: Method, request: FastifyRequest<Asked>, rep
   const finish = (decision: Decision) => {
     if (isUndecided(decision)) return sendUndecided(reply, decision)
     const answer = answerOf(engine, name, body, body.token, decision)
-    if (query.status !== 'decision') return reply.send(answer)
+    if (query.status !== 'decision') return answer // sent by Fastify: a reply that is returned costs listeners
     writeHeaders(reply, limiter as AnyLimiter, decision)
-    if (decision.allowed) return reply.send(answer)
+    if (decision.allowed) return answer
     const detail = `${decision.rule} refuses this request.`
     return sendProblem(reply, problem(429, 'ERR_MILLRACE_LIMITED', detail, { decision: answer }))
   }
