@@ -43,8 +43,12 @@ export interface Call {
   readonly takesKey?: boolean
 }
 
-/** The most keys of one request. */
+/** The most keys of one request, and the most bytes of their JSON: an engine takes a mebibyte by default. */
 const MOST_KEYS = 1_024
+const MOST_BYTES = 1_000_000
+/** Of a key: its other fields, and each unit of its text as it may be escaped. */
+const BYTES_OF_FIELDS = 200
+const BYTES_OF_UNIT = 6
 const MOST_TRIES = 3
 /** Before a connection that was refused is tried again: so much longer each time. */
 const PAUSE_MS = 5
@@ -62,8 +66,7 @@ export class Engine {
   readonly #transport: Transport
   readonly #token: (() => string) | undefined
   readonly #batch = new TurnBatch<Together, WireCheck, ServiceDecision>(({ op }, waiting) => {
-    for (let from = 0; from < waiting.length; from += MOST_KEYS)
-      this.#ask(op, waiting.slice(from, from + MOST_KEYS))
+    for (const together of dividedBySize(waiting)) this.#ask(op, together)
   })
   readonly #keys = randomUUID()
   #sent = 0
@@ -166,6 +169,23 @@ export class Engine {
       ...(hasKey && { 'idempotency-key': `${this.#keys}-${++this.#sent}` }),
     }
   }
+}
+
+function dividedBySize<T extends { readonly asked: WireCheck }>(waiting: readonly T[]): T[][] {
+  const requests: T[][] = []
+  let bytes = 0
+  for (const one of waiting) {
+    const { key, limiter = '' } = one.asked
+    const own = BYTES_OF_FIELDS + BYTES_OF_UNIT * (key.length + limiter.length)
+    bytes += own
+    const present = requests.at(-1)
+    if (present !== undefined && present.length < MOST_KEYS && bytes <= MOST_BYTES) present.push(one)
+    else {
+      requests.push([one])
+      bytes = own
+    }
+  }
+  return requests
 }
 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))

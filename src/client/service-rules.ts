@@ -5,11 +5,8 @@ import { millisecondsAs } from '../core/duration.js'
 import type { LimiterRule } from '../core/limiter-rule.js'
 import { checkRules, type Rule } from '../core/rule.js'
 import { MAX_LIMIT } from '../core/rule-algorithms.js'
-import { FLAGS, type FlagName, type RuleOptions } from '../core/rule-options.js'
+import { FLAGS, type FlagName } from '../core/rule-options.js'
 import type { RemoteRule } from '../remote/remote-rule.js'
-
-/** A rule as the service shows it. */
-export type ServiceRule = LimiterRule & Pick<RuleOptions, FlagName>
 
 /** The rules that a user expects. @throws MillraceError `ERR_MILLRACE_INVALID_RULE` */
 export const rulesExpected = (rules: unknown): readonly RemoteRule[] => checkRules(rules).map(remoteRule)
@@ -18,10 +15,10 @@ export const rulesExpected = (rules: unknown): readonly RemoteRule[] => checkRul
 export const unknownRules = (): readonly RemoteRule[] => rulesExpected([{ limit: MAX_LIMIT, window: '1s' }])
 
 /** The rules that the service shows. @throws MillraceError for one that this version does not know */
-export const rulesShown = (rules: readonly ServiceRule[]): readonly RemoteRule[] =>
+export const rulesShown = (rules: readonly LimiterRule[]): readonly RemoteRule[] =>
   rulesExpected(rules.map(optionsOf))
 
-function optionsOf(rule: ServiceRule): object {
+function optionsOf(rule: LimiterRule): object {
   const { name, limit, windowMs, granularityMs, edge, algorithm = DEFAULT_ALGORITHM } = rule
   const { align, burst, maxLimit, unit } = rule
   const flags = FLAGS.map(([flag]) => [flag, rule[flag as FlagName]] as const).filter(

@@ -2,8 +2,8 @@
 import type { Decision, RuleDecision } from '../core/decision.js'
 import { ruleFieldsOf, withFigures } from '../core/decision-fields.js'
 import { MillraceError } from '../core/errors.js'
+import type { LimiterRule } from '../core/limiter-rule.js'
 import type { RemotePart } from '../remote/remote-decision.js'
-import type { ServiceRule } from './service-rules.js'
 import type { Answer } from './transport.js'
 
 /** `Infinity`, which JSON has not. */
@@ -44,7 +44,7 @@ export interface ServiceDecision {
 
 /** The limiters of a service. */
 interface ShownLimiters {
-  readonly limiters: readonly { readonly name: string; readonly rules: readonly ServiceRule[] }[]
+  readonly limiters: readonly { readonly name: string; readonly rules: readonly LimiterRule[] }[]
   /** Whether it keeps the answers of requests by their `Idempotency-Key`. */
   readonly idempotency: boolean
 }

@@ -23,4 +23,8 @@ export interface LimiterRule {
   readonly maxLimit?: number
   /** The option `unit` of the rule, if it has one. */
   readonly unit?: number
+  /** Whether the rule charges what it refuses: the option `countRefused`. */
+  readonly countRefused?: true
+  /** Whether the rule refuses nothing, and says what it would have refused: the option `shadow`. */
+  readonly shadow?: true
 }

@@ -191,8 +191,8 @@ export const OPTION_ROWS = {
   },
   rangeSum: { agrees: ({ sums }) => [sums] },
   name: { shown: ({ name }) => ({ name }) },
-  countRefused: { flag: 1 },
-  shadow: { flag: 2 },
+  countRefused: { flag: 1, shown: ({ flags }) => ((flags & 1) === 0 ? {} : { countRefused: true }) },
+  shadow: { flag: 2, shown: ({ flags }) => ((flags & 2) === 0 ? {} : { shadow: true }) },
 } as const satisfies Readonly<Record<keyof RuleOptions, OptionRow>>
 
 const ROWS = Object.entries(OPTION_ROWS) as [keyof RuleOptions, OptionRow][]

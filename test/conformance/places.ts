@@ -12,6 +12,7 @@ import { memoryConfig } from 'millrace/config/memory'
 import { createLimiterOn } from 'millrace/internal'
 import { RULE_OPTIONS } from '#millrace/core/rule-options.js'
 import { backendMaker } from '../backend/conformance-place.js'
+import { serviceMaker } from '../client/conformance-place.js'
 import type { Either } from '../engines/both.js'
 import { START_MS } from '../limiter/support.js'
 import { memcachedMaker, strictMaker } from '../memcached/conformance-place.js'
@@ -24,9 +25,19 @@ import { OtherThread } from './thread.js'
  * pool: workers decide. file: this thread decides, on a file. (The threads of a pool on a file read the clock
  * of the machine, which a test can't set.) redis: a Redis server decides. memcached: the limiter decides
  * by counters on a Memcached. strict: it decides by values on a Memcached. backend: it decides by values in the store that
- * the docs have for an example.
+ * the docs have for an example. service: an engine of the decision service decides, asked by its client.
  */
-const ALL = ['inline', 'thread', 'pool', 'file', 'redis', 'memcached', 'strict', 'backend'] as const
+const ALL = [
+  'inline',
+  'thread',
+  'pool',
+  'file',
+  'redis',
+  'memcached',
+  'strict',
+  'backend',
+  'service',
+] as const
 export type Place = (typeof ALL)[number]
 
 /** Set by `config/conformance.test.ts`: inline limiters have a configuration store, and other places are left out. */
@@ -86,6 +97,8 @@ export function makerIn(place: Place | OnRedis): Maker | Promise<Maker> {
       return strictMaker()
     case 'backend':
       return backendMaker()
+    case 'service':
+      return serviceMaker()
     case 'redis':
     case 'cluster':
     case 'iovalkey':

@@ -47,6 +47,7 @@ const SOURCES: Partial<Record<Place, string>> = {
   memcached: 'memcached',
   strict: 'memcached',
   backend: 'lmdb',
+  service: 'service',
 }
 export const sourceIn = ({ place }: Subject): { source?: string } =>
   isServer(place) ? { source: SOURCES[place]! } : {}
