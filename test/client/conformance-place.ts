@@ -12,6 +12,7 @@ import { serve } from 'millrace-service'
 import { RULE_OPTIONS } from '#millrace/core/rule-options.js'
 import type { Maker } from '../conformance/places.js'
 import { remoteMaker } from '../redis/conformance-place.js'
+import { QUIET, TOKEN } from './support.js'
 
 /** The options that a place on a server gives to a limiter. */
 interface RemoteOptions {
@@ -23,7 +24,7 @@ interface RemoteOptions {
 
 export async function serviceMaker(): Promise<Maker> {
   const limiters = new Map<string, Limiter>()
-  const { url, close } = await serve({ port: 0 }, { limiters })
+  const { url, close } = await serve({ port: 0, ...QUIET }, { limiters })
   const maker = remoteMaker((options): AsyncLimiter => {
     const { prefix, deadline, testTime, nearLimit, rememberRefusals, ...own } = options as RemoteOptions & {
       nearLimit?: number
@@ -37,7 +38,7 @@ export async function serviceMaker(): Promise<Maker> {
     const ofRule = Object.fromEntries(Object.entries(rest).filter(([name]) => RULE_OPTIONS.includes(name)))
     const rules = own.rules ?? [ofRule as unknown as RuleOptions]
     const remembered = rememberRefusals === undefined ? {} : { rememberRefusals }
-    return createClient({ url, limiter: prefix, rules, deadline, testTime, ...remembered })
+    return createClient({ url, token: TOKEN, limiter: prefix, rules, deadline, testTime, ...remembered })
   })
   return {
     ...maker,

@@ -6,7 +6,7 @@ import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { Rendezvous } from '#millrace/core/rendezvous.js'
 import { poll } from '../redis/poll.js'
-import { clientOf, engine, type Running } from './support.js'
+import { clientOf, engine, QUIET, type Running } from './support.js'
 
 /** Hands out an engine and a client of it. */
 async function withEngine(
@@ -33,7 +33,7 @@ test('the rules, the counts and the limits are those of the engine', () =>
       [false, 0, 5, 'default', 'service'],
     )
     assert.is(refused.retryAfterMs, own.peek('a').retryAfterMs)
-    clock.advance(60_000)
+    clock.advance(refused.retryAfterMs)
     assert.is((await limiter.check('a')).allowed, true)
     assert.is(own.usage('a'), 1)
     const { own: counted } = await limiter.stats()
@@ -91,8 +91,8 @@ test('the example of the formula: alice is on c, bob and carol on b', async () =
   const limiter = clientOf({ urls: urls.reverse() })
   for (const key of ['alice', 'é', 'bob', 'carol', '{x}']) await limiter.check(key)
   const used = (name: keyof typeof engines, key: string) => engines[name].limiter.usage(key)
-  assert.equal([used('c', 'alice'), used('c', 'é')], [1, 1])
-  assert.equal([used('b', 'bob'), used('b', 'carol'), used('b', '{x}')], [1, 1, 1])
+  assert.equal([used('c', 'alice'), used('c', '{x}')], [1, 1])
+  assert.equal([used('b', 'bob'), used('b', 'carol'), used('b', 'é')], [1, 1, 1])
   await limiter.close()
   for (const { close } of Object.values(engines)) await close()
 })
@@ -156,18 +156,21 @@ test('what a share has admitted is reported when the engine is back', async () =
   const clock = manualClock(1_000)
   const own = createLimiter({ limit: 6, window: '1m', clock }) as Limiter
   const limiters = new Map([['default', own]])
-  const first = await serve({ port: 0 }, { limiters })
+  const first = await serve({ port: 0, ...QUIET }, { limiters })
   const port = Number(new URL(first.url).port)
-  const limiter = clientOf({ url: first.url, onOutage: 'local', nodes: 2, testTime: clock.now } as Parameters<
-    typeof clientOf
-  >[0])
+  const limiter = clientOf({
+    url: first.url,
+    onOutage: 'local',
+    nodes: 2,
+    testTime: () => clock.now(),
+  } as Parameters<typeof clientOf>[0])
   await limiter.ready()
   assert.is((await limiter.check('a')).source, 'service')
   await first.close()
   assert.is((await limiter.check('a')).source, 'local')
   assert.is((await limiter.check('a')).source, 'local')
   assert.is((await limiter.check('a')).allowed, false, 'the share of 3 is used up')
-  const again = await serve({ port }, { limiters })
+  const again = await serve({ port, ...QUIET }, { limiters })
   await poll(async () => (await limiter.peek('b')).source === 'service', 'an answer of the engine')
   await poll(() => own.usage('a') >= 3, 'the report')
   assert.is(own.usage('a'), 3)

@@ -22,7 +22,7 @@ export async function engine(
   const clock = manualClock(1_000)
   const own = { limit: 5, window: '1m', clock, ...options } as LimiterOptions
   const limiter = createLimiter(own) as Limiter
-  const { url, close } = await serve({ port }, { limiters: new Map([[name, limiter]]) })
+  const { url, close } = await serve({ port, ...QUIET }, { limiters: new Map([[name, limiter]]) })
   return {
     url,
     limiter,
@@ -34,9 +34,18 @@ export async function engine(
   }
 }
 
+/** May do everything. */
+export const TOKEN = 'a-token-for-the-tests-of-the-client'
+
+/** The options of an engine of the tests. */
+export const QUIET = {
+  tokens: [{ token: TOKEN, scopes: ['decide', 'read', 'change'], name: 'tests' }],
+  logLevel: 'silent',
+} as const
+
 /** A client with enough time on a busy machine, unless a test needs a deadline to pass. */
 export const clientOf = (options: ClientOptions): ClientLimiter =>
-  createClient({ deadline: '1m', ...options })
+  createClient({ deadline: '1m', token: TOKEN, ...options })
 
 /** A request that a server of a test has got. */
 export interface Got {
