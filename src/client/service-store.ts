@@ -2,6 +2,7 @@ import { closedError } from '../api/checks.js'
 import { invalid, MillraceError } from '../core/errors.js'
 import { setTimeout } from '../core/real-timers.js'
 import { Rendezvous } from '../core/rendezvous.js'
+import { ofRate } from '../core/rule-options.js'
 import { countsRefusals } from '../core/verdict.js'
 import type { CallLimit } from '../engines/engine.js'
 import { isUnwelcome } from '../remote/answers.js'
@@ -160,7 +161,7 @@ export class ServiceStore implements RemoteStore {
     const own = this.#rules.flatMap(({ rule }, i): [string, WireNumber][] => {
       const changed = rule.limit === this.#served[i]!.rule.limit ? undefined : rule.limit * (rule.unit ?? 1)
       const one = free?.[i] ? Number.POSITIVE_INFINITY : (limits?.[i] ?? changed)
-      return one === undefined ? [] : [[rule.name, toWire(one)]]
+      return one === undefined ? [] : [[rule.name, toWire(ofRate(rule, one))]] // what a bucket holds, as its limit
     })
     if (own.length === 0) return undefined
     return this.#rules.length === 1 ? own[0]![1] : Object.fromEntries(own)

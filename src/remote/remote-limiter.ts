@@ -270,10 +270,10 @@ class RemoteBackend<O extends Opened> implements AsyncBackend<string> {
     return this.#changing(key, () => this.#store.change(op, key, units, more, limits))
   }
 
-  /** Undefined if the store has no call for it. */
+  /** Undefined if the store has no call for it, or knows of no charge. */
   #settle(decision: RemoteDecision, actualCost: number): Promise<number> | undefined {
     const store = this.#store
-    if (store.settle === undefined) return undefined
+    if (store.settle === undefined || !decision.isCharged) return undefined
     return this.#changing(decision.requested.key, () => store.settle!(decision, actualCost))
   }
 

@@ -78,6 +78,12 @@ const TESTS: Partial<Record<Place, Register>> = {
 }
 /** Claims that need a list of all keys, or a group of limiters, which a store of values has not. */
 const NOT_ON_VALUES = /forgets all keys| group/
+/**
+ * Claims that a client of a service can't have: an answer does not say that a key is blocked; and `update` changes what
+ * the client asks for, while what is penalized and used goes by the limits of the service.
+ */
+const NOT_ON_SERVICE =
+  /^(token|leaky) bucket: (what is reserved, refunded and penalized by another limit|decides a batch in order, all or nothing|wakes a pending wait as soon as all rules)|: counts (the keys of a batch as if each|its own decisions by what came of them)/
 const FURTHER = PLACES.filter((place) => place !== 'inline')
 
 /**
@@ -109,6 +115,7 @@ export function conform(
           if (isServer(place) && notOnServer.test(name)) return []
           if (place === 'memcached' && notOnMemcached.test(name)) return []
           if (!listsKeys(place) && notOnValues.test(name)) return []
+          if (place === 'service' && NOT_ON_SERVICE.test(name)) return []
           const own = typeof options === 'function' ? options(algorithm) : options
           if (own === undefined || (algorithm.onlyOnRedis !== undefined && place !== 'redis')) return []
           return [[algorithm, own]]
@@ -137,12 +144,13 @@ const oneOf = <T>(all: readonly T[], turn: number): readonly T[] =>
 function algorithmsIn(place: Place): readonly AlgorithmCase[] {
   if (place === 'memcached') return [twoCounters]
   if (place === 'inline') return ALGORITHMS
+  const countsElsewhere = isServer(place) && place !== 'service' // an engine counts in its memory, as any limiter
   const quick = ALGORITHMS.slice(0, 1)
   const full = ALGORITHMS.filter(
-    ({ isAlias, isNotOnRedis }) => !isAlias && !(isServer(place) && isNotOnRedis),
+    ({ isAlias, isNotOnRedis }) => !isAlias && !(countsElsewhere && isNotOnRedis),
   )
   const all = sized({ quick, full })
-  return isServer(place) ? all.map((anywhere) => ({ ...anywhere, ...anywhere.onRedis })) : all
+  return countsElsewhere ? all.map((anywhere) => ({ ...anywhere, ...anywhere.onRedis })) : all
 }
 
 /** The first algorithm; in `npm run test:long` shards have all that Redis has. */

@@ -95,18 +95,24 @@ function one(engine: Engine, method: Method, request: FastifyRequest<Asked>, rep
   return decided instanceof Promise ? decided.then(finish) : finish(decided)
 }
 
-/** Every check is asked for before the first answer comes, so they are decided in order, and travel together. */
+/**
+ * Every check is asked for before the first answer comes, so they are decided in order, and travel together. What is
+ * decided at once is read at once: later checks of the same key change what is left.
+ */
 async function many(engine: Engine, method: Method, { token }: Body, checks: readonly Check[]) {
   const decisions = await Promise.all(
-    checks.map(async (check) => {
+    checks.map((check) => {
+      const failed = (error: unknown) => ({ error: problemOf(error) })
       try {
         const [name, limiter] = limiterOf(engine.limiters, check.limiter)
-        const decision = await limiter[method](check.key, check.cost, optionsOf(check.limit))
-        return isUndecided(decision)
-          ? { error: undecided(decision) }
-          : answerOf(engine, name, check, token, decision)
+        const finish = (decision: Decision) =>
+          isUndecided(decision)
+            ? { error: undecided(decision) }
+            : answerOf(engine, name, check, token, decision)
+        const decided = limiter[method](check.key, check.cost, optionsOf(check.limit))
+        return decided instanceof Promise ? decided.then(finish).catch(failed) : finish(decided)
       } catch (error) {
-        return { error: problemOf(error) }
+        return failed(error)
       }
     }),
   )
