@@ -1,4 +1,11 @@
-import { attachLimiter, createLimiter, type Decision, type LimiterOptions, manualClock } from 'millrace'
+import {
+  attachLimiter,
+  createLimiter,
+  type Decision,
+  type Limiter,
+  type LimiterOptions,
+  manualClock,
+} from 'millrace'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { assertRaises, START_MS } from './support.js'
@@ -36,6 +43,8 @@ const RULES = {
     ],
   },
 } as const
+
+const SHARE = 0.8
 
 const isNear = ({ limit, remaining }: { limit: number; remaining: number }, share: number) =>
   limit - remaining >= limit * share
@@ -89,6 +98,65 @@ for (const [name, rules] of Object.entries(RULES)) {
     })
   }
 }
+
+/** What changes the use of a key other than a decision, also to nothing. */
+const CHANGES: readonly ((limiter: Limiter, key: string, units: number, last: Decision) => unknown)[] = [
+  (limiter, key) => limiter.clear(key),
+  (limiter) => limiter.clearAll(),
+  (limiter, key, units) => limiter.refund(key, units),
+  (limiter, _, __, last) => limiter.refund(last),
+  (limiter, key, units) => limiter.penalize(key, units),
+  (limiter, key, units) => limiter.block(key, units * 100),
+  (limiter, key) => limiter.unblock(key),
+]
+
+for (const [name, rules] of Object.entries(RULES)) {
+  test(`so they are after keys were cleared, refunded, penalized and blocked: ${name}`, async () => {
+    const clock = manualClock(START_MS)
+    const options = { ...rules, clock, maxKeys: 50, nearLimit: SHARE } as unknown as LimiterOptions
+    const [unread, read] = [createLimiter(options), createLimiter(options)]
+    const random = randomFrom(11)
+    const seen = new Seen()
+    const unit = name === 'a rule with units' ? 1_024 : 1
+    for (let i = 0; i < 6_000; i++) {
+      const key = `key ${Math.floor(random() * 3)}`
+      const cost = Math.ceil(random() ** 3 * 3) * unit
+      const [decision, other] = [read.check(key, cost), unread.check(key, cost)]
+      assert.is(other.allowed, decision.allowed)
+      seen.see(decision, SHARE)
+      if (random() < 0.1) {
+        const change = CHANGES[Math.floor(random() * CHANGES.length)]!
+        change(read, key, cost, decision)
+        change(unread, key, cost, other)
+      }
+      clock.advance(Math.floor(random() ** 4 * 4_000))
+    }
+    assert.ok(seen.nearLimit > 0)
+    assert.is(read.stats().own.nearLimit, seen.nearLimit, 'with figures')
+    assert.is(unread.stats().own.nearLimit, seen.nearLimit, 'without figures')
+    await Promise.all([unread.close(), read.close()])
+  })
+}
+
+test('a key that was cleared as often as epochs have numbers is near its limit when it is', async () => {
+  const clock = manualClock(START_MS)
+  const limiter = createLimiter({ limit: 20, window: '10s', clock, nearLimit: SHARE })
+  for (let clears = 1; clears <= 520; clears++) {
+    const key = `key ${clears}`
+    limiter.check(key, 12)
+    clock.advance(10_500)
+    limiter.check(key, 5) // the total has 12 units that have left the window
+    for (let i = 0; i < clears; i++) {
+      limiter.clear(key)
+      limiter.check(key)
+    }
+    limiter.clear(key)
+    const before = limiter.stats().own.nearLimit
+    for (let i = 0; i < 20; i++) limiter.check(key)
+    assert.is(limiter.stats().own.nearLimit - before, 5, `after ${clears}`)
+  }
+  await limiter.close()
+})
 
 test('a pool counts by the share, too, and its batches by rule', async () => {
   const rules = [{ name: 'minute', limit: 10, window: '1m' } as const]
