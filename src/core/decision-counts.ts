@@ -130,11 +130,12 @@ export class DecisionCounts {
    * Counts a decision.
    * @param as what becomes of a refusal in a middleware: nothing if it is not enforced, a wait with `delay`
    * @param isBanned whether a refusal is known to be that of a banned key
+   * @returns whether it is one of `shadowRefused`
    */
-  count(decision: Decision, as: Refusal = 'decided', isBanned = false): void {
+  count(decision: Decision, as: Refusal = 'decided', isBanned = false): boolean {
     const { rules, allowed } = decision
     const isNear = (rule: number) => this.#isNear(decision, rules[rule]!)
-    this.#count(decision, rules, allowed ? undefined : decision.rule, as, isBanned, isNear)
+    return this.#count(decision, rules, allowed ? undefined : decision.rule, as, isBanned, isNear)
   }
 
   /** Counts a decision of a group, by the names of its members in place of rules. */
@@ -170,12 +171,12 @@ export class DecisionCounts {
     isBanned: boolean,
     isNear: (index: number) => boolean,
     names?: readonly string[],
-  ): void {
+  ): boolean {
     const passes = allowed || as !== 'decided'
     if (isUndecided(source)) {
       this.#withoutStore[passes ? 'open' : 'closed']++
       if (passes) this.#all.admitted++
-      return
+      return false
     }
     if (source === 'local') this.#withoutStore.local++
     let [hasShadowed, hasBlocked, hasNear] = [false, false, false]
@@ -193,6 +194,7 @@ export class DecisionCounts {
       hasNear ||= leavesNear
     }
     this.#all.add(passes, hasShadowed, hasBlocked, hasNear)
+    return hasShadowed
   }
 
   /** Counts a decision of which the numbers are known. */

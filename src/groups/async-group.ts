@@ -1,6 +1,7 @@
 import type { AsyncLimiterGroup } from '../api/async-limiter-group.js'
 import type { GroupKeys, GroupOptions, GroupStats, GroupWaitOptions } from '../api/limiter-group.js'
 import { type AsyncReservation, PoolReservation } from '../api/reservation.js'
+import { COUNTED } from '../core/closing.js'
 import type { Decision } from '../core/decision.js'
 import type { MembersDecision } from '../core/group-decision.js'
 import { admitted } from '../core/limited.js'
@@ -51,6 +52,11 @@ export class AsyncGroup extends BaseGroup implements AsyncLimiterGroup {
   }
 
   async stats(): Promise<GroupStats> {
+    return this.counts
+  }
+
+  /** @internal */
+  [COUNTED](): GroupStats {
     return this.counts
   }
 

@@ -157,8 +157,8 @@ export class Conclusions<Request, Response> {
       if (isPromise(refunded)) Promise.resolve(refunded).catch(report)
       return this.#refusal(call, { isBanned: false, decision: new NoPlaceDecision(decision, ms) })
     }
-    limit.counts.decisions.count(decision)
-    if (ms > 0) limit.counts.delayed++
+    if (ms > 0) limit.counts.countDelayed(decision, 'decided')
+    else limit.counts.decisions.count(decision)
     this.#show(limit, response, decision, follows)
     if (this.#options.countIf !== undefined) this.#countLater(limiter, request, response, decision)
     return this.#delay(call, delays, ms)
@@ -176,8 +176,7 @@ export class Conclusions<Request, Response> {
       if (typeof state === 'object' && !state.allowed) return this.#outage(limit, request, response, state)
       if (state === true || !delays.hasPlace(key))
         return this.#refusal(call, { isBanned: false, decision: call.decision })
-      limit.counts.decisions.count(decision, 'delayed')
-      limit.counts.delayed++
+      limit.counts.countDelayed(decision, 'delayed')
       this.#show(limit, response, decision, follows)
       return this.#delay(call, delays, delays.afterRefusal(call, cost))
     }

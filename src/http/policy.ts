@@ -1,7 +1,8 @@
 import type { AsyncLimiter } from '../api/async-limiter.js'
 import { isCost } from '../api/checks.js'
-import type { Limiter } from '../api/limiter.js'
+import type { Limiter, LimiterStats } from '../api/limiter.js'
 import { hearsRefusals, inRoute, publishDenied } from '../core/channels.js'
+import { COUNTED, countedNow } from '../core/closing.js'
 import type { Decision } from '../core/decision.js'
 import { loadParts } from '../core/lazily.js'
 import { Refusals, type TopOptions } from '../core/refusals.js'
@@ -157,6 +158,7 @@ export class Policy<Request, Response> {
       top: (options: TopOptions) => this.top(options),
       close: () => this.close(),
       [DECIDERS]: () => this.deciders,
+      [COUNTED]: () => this.counted(),
     }
     return handles
   }
@@ -173,9 +175,25 @@ export class Policy<Request, Response> {
 
   /** What became of the requests. */
   async stats(): Promise<RateLimitStats> {
-    const ofLimiters = new Map(
-      await Promise.all(this.deciders.map(async (limiter) => [limiter, await limiter.stats()] as const)),
+    return this.#statsBy(
+      new Map(
+        await Promise.all(this.deciders.map(async (limiter) => [limiter, await limiter.stats()] as const)),
+      ),
     )
+  }
+
+  /** The same, as it is known at this moment; undefined: a limiter of a user's own answers by promises alone. */
+  counted(): RateLimitStats | undefined {
+    const ofLimiters = new Map<Limiter | AsyncLimiter, LimiterStats>()
+    for (const limiter of this.deciders) {
+      const stats = countedNow<LimiterStats>(limiter)
+      if (stats === undefined) return undefined
+      ofLimiters.set(limiter, stats)
+    }
+    return this.#statsBy(ofLimiters)
+  }
+
+  #statsBy(ofLimiters: ReadonlyMap<Limiter | AsyncLimiter, LimiterStats>): RateLimitStats {
     const routes = this.#limits.all().map(({ name, counts, limiter }): [string, RouteStats] => {
       return [name, { ...counts.present(), limiter: ofLimiters.get(limiter)! }]
     })

@@ -1,7 +1,9 @@
 import type { Limiter, LimiterStats } from '../api/limiter.js'
+import type { Decision } from '../core/decision.js'
 import {
   DecisionCounts,
   type FigureCounts,
+  type Refusal,
   type RuleCounts,
   type WithoutStore,
 } from '../core/decision-counts.js'
@@ -15,6 +17,8 @@ export interface RequestCounts extends FigureCounts {
   readonly withoutStore: WithoutStore
   /** Of `admitted`: those that waited by the option `delay`, also those over the limit. */
   readonly delayed: number
+  /** Of `delayed`: those that are in `shadowRefused`, too. */
+  readonly shadowDelayed: number
 }
 
 /** What became of the requests of one route, also by rule. */
@@ -55,15 +59,23 @@ export interface RateLimitHandles {
 /** Counts the requests of a route, each when its answer is known. */
 export class RouteCounts {
   readonly decisions: DecisionCounts
-  delayed = 0
+  #delayed = 0
+  #shadowDelayed = 0
 
   constructor(nearLimit?: number) {
     this.decisions = new DecisionCounts(nearLimit)
   }
 
+  /** Counts a request that waits. */
+  countDelayed(decision: Decision, as: Refusal): void {
+    this.#delayed++
+    if (this.decisions.count(decision, as)) this.#shadowDelayed++
+  }
+
   present(): RequestCounts & RuleCounts {
     const { withoutStore } = this.decisions
-    return { ...this.decisions.present(), withoutStore, delayed: this.delayed }
+    const [delayed, shadowDelayed] = [this.#delayed, this.#shadowDelayed]
+    return { ...this.decisions.present(), withoutStore, delayed, shadowDelayed }
   }
 }
 

@@ -25,6 +25,7 @@ import type { LimiterStats } from '../api/limiter.js'
 import { type AsyncReservation, PoolReservation } from '../api/reservation.js'
 import type { BatchDecision, Costs } from '../core/batch-decision.js'
 import { hearsRefusals, presentRoute, publishBatch, publishRefusal } from '../core/channels.js'
+import { COUNTED, tellClosing } from '../core/closing.js'
 import type { Decision } from '../core/decision.js'
 import type { Duration } from '../core/duration.js'
 import { MillraceError } from '../core/errors.js'
@@ -186,6 +187,9 @@ export abstract class AsyncFacade<K, B extends AsyncBackend<K>>
 
   abstract stats(): Promise<LimiterStats>
 
+  /** @internal */
+  abstract [COUNTED](): LimiterStats
+
   async top(options: TopOptions): Promise<TopKey[]> {
     checkOpen(this.backend)
     return this.refusals.top(options)
@@ -202,7 +206,10 @@ export abstract class AsyncFacade<K, B extends AsyncBackend<K>>
   close(): Promise<void> {
     this.backend.isOpen = false
     this.refusals.close()
-    this.#closing ??= this.backend.close()
+    if (this.#closing === undefined) {
+      this.#closing = this.backend.close()
+      tellClosing(this, this.#closing)
+    }
     return this.#closing
   }
 

@@ -19,11 +19,13 @@ import type { Reservation } from '../api/reservation.js'
 import type { BatchDecision, Costs } from '../core/batch-decision.js'
 import { hearsRefusals, publishBatch, publishRefusal } from '../core/channels.js'
 import type { Clock } from '../core/clock.js'
+import { tellClosing } from '../core/closing.js'
 import type { Decision } from '../core/decision.js'
 import type { Duration } from '../core/duration.js'
 import { Outcome } from '../core/inline-decision.js'
 import { lazily } from '../core/lazily.js'
 import { admitted } from '../core/limited.js'
+import { ofMemory } from '../core/memory-of.js'
 import type { TopOptions } from '../core/refusals.js'
 import { hasOutcome, type RulePart, RulesDecision, shadowedRules, UNDECIDED } from '../core/rules-decision.js'
 import type { TopKey } from '../core/top-keys.js'
@@ -229,7 +231,7 @@ export abstract class InlineLimiter<D extends OwnDecision>
   }
 
   stats(): LimiterStats {
-    return { ...this.engine.statistics(), waiting: this.waiting }
+    return ofMemory({ ...this.engine.statistics(), waiting: this.waiting }, this.backend.id)
   }
 
   top(options: TopOptions): TopKey[] {
@@ -240,6 +242,7 @@ export abstract class InlineLimiter<D extends OwnDecision>
   async close(): Promise<void> {
     const { backend } = this
     if (!backend.isOpen) return
+    tellClosing(this)
     this.refusals.close()
     this.#engine.close()
     backend.isOpen = false

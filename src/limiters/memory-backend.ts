@@ -11,7 +11,7 @@ import type { RuleEngine } from '../engines/inline/rule-engine.js'
 import type { FilePlace, SharedLimiter } from '../engines/share.js'
 import type { WaitRequest } from '../engines/waits/wait-queue.js'
 import type { WaitQueues } from '../engines/waits/wait-queues.js'
-import { changeLimitOf, changeWindowOf, type RuleMemory } from '../memory/arenas.js'
+import { changeLimitOf, changeWindowOf, type RuleMemory, seedsOf } from '../memory/arenas.js'
 import { KeyReader } from '../memory/key-reader.js'
 import type { Key, PackedKeys } from '../memory/keys.js'
 import { HEADER } from '../memory/layout.js'
@@ -44,6 +44,8 @@ export class MemoryBackend implements Backend<Fingerprint> {
   /** Whether the memory is unmapped. */
   isReleased = false
   readonly keys: KeyReader
+  /** The same for all threads and processes on the memory. */
+  readonly id: string
   readonly memory: RuleMemory
   readonly clock: Clock
   /** One for each rule. */
@@ -65,6 +67,7 @@ export class MemoryBackend implements Backend<Fingerprint> {
     const [first] = memory.arenas
     this.kind = kind
     this.keys = new KeyReader(owner, first)
+    this.id = seedsOf(first).join()
     this.memory = memory
     this.engines = engines
     this.clock = clock

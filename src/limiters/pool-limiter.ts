@@ -2,12 +2,15 @@ import { checkOpen, closedError, type OwnOptions } from '../api/checks.js'
 import type { LimiterStats } from '../api/limiter.js'
 import type { BatchDecision } from '../core/batch-decision.js'
 import type { Clock } from '../core/clock.js'
+import { COUNTED } from '../core/closing.js'
 import type { Decision } from '../core/decision.js'
 import { Outcome } from '../core/inline-decision.js'
+import { ofMemory } from '../core/memory-of.js'
 import { hasOutcome, shadowedRules } from '../core/rules-decision.js'
 import { hearsStoreCalls, tellStoreCall } from '../core/store-calls.js'
 import { sumOf } from '../core/sum-of.js'
 import { countsRefusals } from '../core/verdict.js'
+import type { CountedStatistics } from '../engines/engine.js'
 import { type RuleEngine, ruleEngineOf } from '../engines/inline/rule-engine.js'
 import { RulesEngine } from '../engines/inline/rules-engine.js'
 import type { PoolEngine, PoolSettings } from '../engines/pool/pool.js'
@@ -37,6 +40,7 @@ class PoolBackend extends MemoryBackend implements AsyncBackend<Fingerprint> {
   readonly #owner: object
   /** By an operation. */
   readonly #ops: Readonly<Record<Deciding, Op>>
+  #last: CountedStatistics | undefined
 
   /** @throws MillraceError `ERR_MILLRACE_NO_THREADS`, `ERR_MILLRACE_BUNDLED` */
   constructor(owner: object, memory: RuleMemory, clock: Clock, settings: PoolSettings, file?: LimiterFile) {
@@ -136,9 +140,18 @@ class PoolBackend extends MemoryBackend implements AsyncBackend<Fingerprint> {
     this.changedAll()
   }
 
+  /** What has been counted by the replies that have come. Of a closed pool, its last. */
+  present(): CountedStatistics {
+    if (this.#last !== undefined) return this.#last
+    const counted = this.inline.statistics()
+    // This thread has counted what groups have taken back.
+    return { ...counted, own: sumOf(this.pool.own.present(), counted.own) }
+  }
+
   async close(): Promise<void> {
     this.waiters.close(closedError())
     await this.pool.close()
+    this.#last = this.present()
     this.inline.close()
     this.release()
   }
@@ -168,11 +181,14 @@ export class PoolLimiter extends AsyncFacade<Fingerprint, PoolBackend> {
 
   async stats(): Promise<LimiterStats> {
     await this.settled()
-    const { inline, pool } = this.backend
-    const counted = inline.statistics()
-    // This thread has counted what groups have taken back.
-    const own = sumOf(pool.own.present(), counted.own)
-    return { ...counted, own, waiting: this.waiting, pending: pool.pending }
+    return this[COUNTED]()
+  }
+
+  /** @internal */
+  [COUNTED](): LimiterStats {
+    const { backend } = this
+    const stats = { ...backend.present(), waiting: this.waiting, pending: backend.pool.pending }
+    return ofMemory(stats, backend.id)
   }
 
   /**

@@ -4,7 +4,8 @@ import type { AnyStats, Labels, Seen } from './stats.js'
 
 /** The value of one label set; of a histogram its buckets. */
 export type Value = number | Latency
-export type Sample = readonly [labels: Labels, value: Value]
+/** `memory`: of a counter that is the same for all threads and processes on a memory, which one it is, if that is known. */
+export type Sample = readonly [labels: Labels, value: Value, memory?: string | undefined]
 
 /** A metric, for prom-client and for OpenTelemetry. */
 export interface Metric {
@@ -15,7 +16,8 @@ export interface Metric {
   readonly help: string
   /**
    * What becomes of the same label set in several threads and processes, and of the label sets that have no place of
-   * their own: `'max'` where each of them has the same number, because they share the memory.
+   * their own: `'max'` where each of them has the same number, because they share the memory. Counters of several
+   * memories are added up.
    */
   readonly combine: 'sum' | 'max'
   /** The values in what a reading has found. */
@@ -58,9 +60,10 @@ function* requests({ who, stats }: Seen): Iterable<Sample> {
   if (routes === undefined) return
   yield [{ ...who, outcome: 'denied' }, denied]
   yield [{ ...who, outcome: 'failed' }, failed]
-  for (const [route, { admitted, delayed, ...counts }] of Object.entries(routes)) {
+  for (const [route, { delayed, shadowDelayed = 0, ...counts }] of Object.entries(routes)) {
     const labels = { ...who, route }
-    yield* byOutcome(labels, { ...counts, admitted: admitted - delayed })
+    const [admitted, shadowRefused] = [counts.admitted - delayed, counts.shadowRefused - shadowDelayed]
+    yield* byOutcome(labels, { ...counts, admitted, shadowRefused })
     yield [{ ...labels, outcome: 'delayed' }, delayed]
   }
 }

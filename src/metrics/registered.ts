@@ -1,19 +1,24 @@
 import { isClosed } from '../core/closed.js'
-import { invalid } from '../core/errors.js'
+import { COUNTED, countedNow } from '../core/closing.js'
+import { inert } from '../core/inert.js'
 import { LatencyCounts } from '../core/latency.js'
-import { DECIDERS } from '../core/store-calls.js'
+import { memoryOf } from '../core/memory-of.js'
 import { METRICS, type Sample } from './metric-table.js'
-import type { AnyStats, Counting, Seen } from './stats.js'
+import { countersIn, type Samples } from './series.js'
+import type { AnyStats, Counting, Labels, Seen } from './stats.js'
 
 /** How many decisions a probe measures: enough that the resolution of the clock does not matter. */
 const PROBES = 32
 /** Nothing is charged to it, and it gets no place in a table. */
 const PROBE_KEY = 'millrace/metrics'
 
-/** A limiter under its name, and what is recorded of it between readings. */
+/** A limiter under its name, and what was last read of it. */
 export class Registered {
   readonly name: string
   readonly counting: Counting
+  /** How many registries of the thread have it. */
+  uses = 1
+  #samples: Samples = {}
   /** By the name of the store. */
   readonly #durations = new Map<string, LatencyCounts>()
   #errors = 0
@@ -22,6 +27,22 @@ export class Registered {
     this.name = name
     this.counting = counting
   }
+
+  /** What was last read. */
+  get samples(): Samples {
+    return this.#samples
+  }
+
+  /** The same, without what is of the present. */
+  get counters(): Samples {
+    return countersIn(this.#samples)
+  }
+
+  /** Whether `readNow` finds what has been decided until then. */
+  get isReadNow(): boolean {
+    return COUNTED in this.counting || !this.#answersLater
+  }
+  #answersLater = false
 
   /** A store has answered a call. */
   record(store: string, ms: number): void {
@@ -34,34 +55,66 @@ export class Registered {
   }
 
   /**
-   * Reads the counts once, and returns the samples of each of `METRICS`. What goes wrong is counted: it must not keep
-   * others from being read. Undefined: the limiter is closed.
+   * Reads the counts once. What goes wrong is counted: it must not keep others from being read. Returns false if the
+   * limiter is closed.
    */
-  async read(): Promise<readonly (readonly Sample[])[] | undefined> {
+  async read(): Promise<boolean> {
     try {
-      return samplesIn(await this.#seen())
+      const found: AnyStats | PromiseLike<AnyStats> = this.counting.stats()
+      this.#answersLater = 'then' in found
+      const decisionSeconds = 'then' in found ? undefined : probed(this.counting, found)
+      this.#take(await found, decisionSeconds)
     } catch (error) {
-      if (isClosed(error)) return undefined
-      this.#errors++
-      const own = { who: { limiter: this.name }, durations: this.#durations, errors: this.#errors }
-      return samplesIn([{ ...own, stats: {} }])
+      if (isClosed(error)) return false
+      this.#fail()
+    }
+    return true
+  }
+
+  /** Reads the counts at once, as far as they are known in this thread. */
+  readNow(): void {
+    try {
+      const stats = countedNow<AnyStats>(this.counting)
+      if (stats === undefined) this.#answersLater = true
+      else this.#take(stats)
+    } catch (error) {
+      if (!isClosed(error)) this.#fail()
     }
   }
 
-  async #seen(): Promise<readonly Seen[]> {
+  #take(stats: AnyStats, decisionSeconds?: number): void {
     const who = { limiter: this.name }
-    const found: AnyStats | PromiseLike<AnyStats> = this.counting.stats()
-    const decisionSeconds = 'then' in found ? undefined : probed(this.counting, found)
-    const stats = await found
-    return [
+    this.#samples = samplesIn([
       { who, stats, durations: this.#durations, decisionSeconds, errors: this.#errors },
-      ...limitersIn(who.limiter, stats),
-    ]
+      ...limitersIn(this.name, stats),
+    ])
+  }
+
+  /** The counters stay what they were. */
+  #fail(): void {
+    this.#errors++
+    const who = { limiter: this.name }
+    const own = samplesIn([{ who, durations: this.#durations, errors: this.#errors, stats: {} }])
+    const read = Object.entries(own).filter(([, samples]) => samples.length > 0)
+    this.#samples = { ...this.counters, ...Object.fromEntries(read) }
   }
 }
 
-const samplesIn = (seen: readonly Seen[]): Sample[][] =>
-  METRICS.map(({ read }) => seen.flatMap((each) => Array.from(read(each))))
+const samplesIn = (seen: readonly Seen[]): Samples =>
+  Object.fromEntries(
+    METRICS.map((metric) => {
+      const isOfMemory = metric.kind === 'counter' && metric.combine === 'max'
+      const samples = seen.flatMap((each) => {
+        const memory = isOfMemory ? memoryOf(each.stats) : undefined
+        return Array.from(metric.read(each), ([labels, value]): Sample => [shown(labels), value, memory])
+      })
+      return [metric.name, samples]
+    }),
+  )
+
+/** The labels on one line each. Texts of callers can't do anything there, and are not long. */
+export const shown = (labels: Labels): Labels =>
+  Object.fromEntries(Object.entries(labels).map(([name, text]) => [name, inert(text)]))
 
 /** The limiters of the routes of a middleware, each once: routes may share one. */
 function limitersIn(limiter: string, { routes = {} }: AnyStats): Seen[] {
@@ -78,31 +131,4 @@ function probed(counting: Counting, { shared, config }: AnyStats): number | unde
   const startMs = performance.now()
   for (let i = 0; i < PROBES; i++) peek.call(counting, PROBE_KEY)
   return (performance.now() - startMs) / PROBES / 1_000
-}
-
-/** What decides for a registered object: itself, or the limiters of its routes or windows. */
-export function* decidersOf(counting: object): Iterable<object> {
-  yield counting
-  const others = (counting as { [DECIDERS]?(): readonly object[] })[DECIDERS]?.() ?? []
-  for (const other of others) yield* decidersOf(other)
-}
-
-/** @throws MillraceError `ERR_MILLRACE_INVALID_OPTION` */
-export function checkLimiters(
-  limiters: unknown,
-  present: ReadonlyMap<string, Registered>,
-): readonly Registered[] {
-  if (typeof limiters !== 'object' || limiters === null || Array.isArray(limiters))
-    throw invalid(
-      'limiters',
-      limiters,
-      'an object with the limiters by their names, such as { api: limiter }',
-    )
-  return Object.entries(limiters).map(([name, limiter]) => {
-    const option = `limiters.${name}`
-    if (typeof limiter?.stats !== 'function')
-      throw invalid(option, limiter, 'a limiter, or another object that has stats()')
-    if (present.has(name)) throw invalid(option, name, 'a name that is not registered yet')
-    return new Registered(name, limiter)
-  })
 }

@@ -1,10 +1,11 @@
 // The numbers of other threads. Each thread counts what it decides, and Prometheus asks the main thread alone.
 
 import { randomUUID } from 'node:crypto'
-import { BroadcastChannel } from 'node:worker_threads'
+import { BroadcastChannel, type MessagePort, receiveMessageOnPort } from 'node:worker_threads'
 import { clearTimeout, setTimeout } from '../core/real-timers.js'
-import { METRICS } from './metric-table.js'
-import type { Samples } from './series.js'
+import { Collection } from './collection.js'
+import { countersIn, type Samples, Totals } from './series.js'
+import type { Counting } from './stats.js'
 
 const CHANNEL = 'millrace/metrics'
 /** A thread that has not answered within this time is left out until it does. */
@@ -15,98 +16,186 @@ type Message =
   | { readonly kind: 'who' }
   /** The main thread asks for numbers. */
   | { readonly kind: 'ask'; readonly ask: string }
+  /** The main thread has not heard of a thread, and has added these counters of it to those of ended threads. */
+  | { readonly kind: 'left out'; readonly from: string; readonly counters: Samples }
   | { readonly kind: 'here'; readonly from: string }
   | { readonly kind: 'counts'; readonly from: string; readonly ask?: string; readonly samples: Samples }
   /** A thread ends, or has no limiter any more. */
   | { readonly kind: 'gone'; readonly from: string }
 
-interface Channel {
-  post(message: Message): void
+/** Messages to all other threads. */
+class Channel {
+  readonly #port = new BroadcastChannel(CHANNEL)
+  readonly #hear: (message: Message) => void
+
+  /** @param hear is called for each message of other threads */
+  constructor(hear: (message: Message) => void) {
+    this.#hear = hear
+    this.#port.onmessage = ({ data }: { data?: unknown } & object) => hear(data as Message)
+    this.#port.unref()
+  }
+
+  post(message: Message): void {
+    this.#port.postMessage(message)
+  }
+
+  /** Hears what has arrived already: the event loop may come to it later. Deno can't do so. */
+  hearNow(): void {
+    if ('Deno' in globalThis) return
+    const port = this.#port as unknown as MessagePort
+    for (let next = receiveMessageOnPort(port); next !== undefined; next = receiveMessageOnPort(port))
+      this.#hear(next.message)
+  }
+
   /** What has been posted is delivered nevertheless. */
-  close(): void
+  close(): void {
+    this.#port.close()
+  }
 }
 
-/** @param hear is called for each message of other threads */
-function openChannel(hear: (message: Message) => void): Channel {
-  const channel = new BroadcastChannel(CHANNEL)
-  channel.onmessage = ({ data }: { data?: unknown } & object) => hear(data as Message)
-  channel.unref()
-  return { post: (message) => channel.postMessage(message), close: () => channel.close() }
+/** All that is registered in a thread that is not the main one. Answers the main thread. */
+class ThisThread {
+  readonly #all = new Collection()
+  #channel: Channel | undefined
+  /** Another one after each time that counters were handed over: numbers count from then on. */
+  #id = ''
+  readonly #leave = (): void => {
+    this.#channel?.hearNow()
+    this.#all.readNow()
+    this.#part()
+  }
+
+  add(name: string, counting: Counting): void {
+    this.#all.add(name, counting)
+    if (this.#channel !== undefined) return
+    this.#channel = new Channel((message) => this.#hear(message))
+    process.once('exit', this.#leave)
+    this.#arrive()
+  }
+
+  async end(name: string, counting: Counting): Promise<void> {
+    await this.#all.end(name, counting)
+    if (this.#all.isEmpty) this.#part()
+    else await this.#answer()
+  }
+
+  #hear(message: Message): void {
+    if (message.kind === 'who') this.#channel?.post({ kind: 'here', from: this.#id })
+    if (message.kind === 'ask') void this.#answer(message.ask)
+    if (message.kind === 'left out' && message.from === this.#id) {
+      this.#all.handOver(message.counters)
+      this.#arrive()
+      void this.#answer()
+    }
+  }
+
+  #arrive(): void {
+    this.#id = randomUUID()
+    this.#channel?.post({ kind: 'here', from: this.#id })
+  }
+
+  async #answer(ask?: string): Promise<void> {
+    await this.#all.read()
+    const message = { kind: 'counts', from: this.#id, samples: this.#all.present() } as const
+    this.#channel?.post(ask === undefined ? message : { ...message, ask })
+  }
+
+  /** The last numbers, which are handed over. */
+  #part(): void {
+    const channel = this.#channel
+    if (channel === undefined) return
+    const samples = this.#all.present()
+    process.removeListener('exit', this.#leave)
+    channel.post({ kind: 'counts', from: this.#id, samples })
+    channel.post({ kind: 'gone', from: this.#id })
+    this.#all.handOver(countersIn(samples))
+    channel.close()
+    this.#channel = undefined
+  }
 }
 
-/** In a thread that is not the main one: answers the main thread. Returns a function that sends the last numbers. */
-export function joinMainThread(read: () => Promise<Samples>): (last: Samples) => void {
-  const from = randomUUID()
-  let isHere = true
-  const { post, close } = openChannel((message) => {
-    if (message.kind === 'who') post({ kind: 'here', from })
-    if (message.kind === 'ask')
-      void read().then((samples) => {
-        // The reading may have found that the last limiter is closed.
-        if (isHere) post({ kind: 'counts', from, ask: message.ask, samples })
-      })
-  })
-  const leave = () => {
-    isHere = false
-    post({ kind: 'gone', from })
-    close()
-  }
-  process.once('exit', leave)
-  post({ kind: 'here', from })
-  return (samples) => {
-    process.removeListener('exit', leave)
-    post({ kind: 'counts', from, samples })
-    leave()
-  }
+let thisThread: ThisThread | undefined
+
+/** What hands the numbers of this thread to the main thread, whichever registries it has. */
+export function ofThisThread(): Pick<Collection, 'add' | 'end'> {
+  thisThread ??= new ThisThread()
+  return thisThread
+}
+
+/** Calls back when it is too late for an answer. Returns a function that ends it. */
+type Deadline = (late: () => void) => () => void
+
+const inTime: Deadline = (late) => {
+  const timer = setTimeout(late, ANSWER_WITHIN_MS)
+  return () => clearTimeout(timer)
 }
 
 /** In the main thread: the numbers of the other threads. What a thread had counted stays when it has ended. */
 export class ThreadCounts {
-  readonly #counts = new Map<string, Samples>()
-  /** The threads that answer. */
-  readonly #live = new Set<string>()
-  /** By the id of a question: the threads that have not answered. */
-  readonly #asked = new Map<string, { readonly missing: Set<string>; readonly done: () => void }>()
-  readonly #channel = openChannel((message) => this.#hear(message))
+  /** The last numbers of the threads that answer. */
+  readonly #live = new Map<string, Samples>()
+  /** Of all others: one sum, however many threads there were. */
+  readonly #ended = new Totals()
+  readonly #deadline: Deadline
+  /** The threads that have not answered the present question. */
+  #asked: { readonly ask: string; readonly missing: Set<string>; readonly done: () => void } | undefined
+  #reading: Promise<readonly Samples[]> | undefined
+  readonly #channel = new Channel((message) => this.#hear(message))
 
-  constructor() {
+  constructor(deadline = inTime) {
+    this.#deadline = deadline
     this.#channel.post({ kind: 'who' })
   }
 
-  async read(): Promise<Samples[]> {
+  /** The numbers of the threads that answer, and those of all that have ended. */
+  read(): Promise<readonly Samples[]> {
+    this.#reading ??= this.#read().finally(() => {
+      this.#reading = undefined
+    })
+    return this.#reading
+  }
+
+  close(): void {
+    this.#channel.close()
+  }
+
+  async #read(): Promise<readonly Samples[]> {
+    this.#channel.hearNow()
     if (this.#live.size > 0) await this.#ask()
-    return [...this.#counts].map(([from, samples]) => (this.#live.has(from) ? samples : countersIn(samples)))
+    return [...this.#live.values(), this.#ended.present()]
   }
 
   async #ask(): Promise<void> {
     const ask = randomUUID()
-    const missing = new Set(this.#live)
-    let late: NodeJS.Timeout | undefined
+    const missing = new Set(this.#live.keys())
+    let met = () => {}
     await new Promise<void>((done) => {
-      late = setTimeout(done, ANSWER_WITHIN_MS)
-      this.#asked.set(ask, { missing, done })
+      met = this.#deadline(done)
+      this.#asked = { ask, missing, done }
       this.#channel.post({ kind: 'ask', ask })
     })
-    clearTimeout(late)
-    this.#asked.delete(ask)
-    for (const from of missing) this.#live.delete(from)
+    met()
+    this.#asked = undefined
+    for (const from of missing) this.#channel.post({ kind: 'left out', from, counters: this.#fold(from) })
   }
 
   #hear(message: Message): void {
-    if (message.kind === 'who' || message.kind === 'ask') return
-    const { kind, from } = message
-    if (kind === 'gone') this.#live.delete(from)
-    else this.#live.add(from)
-    if (kind === 'counts') this.#counts.set(from, message.samples)
-    for (const [ask, { missing, done }] of this.#asked) {
-      if (kind === 'gone' || (kind === 'counts' && message.ask === ask)) missing.delete(from)
-      if (missing.size === 0) done()
-    }
+    if (message.kind === 'here' && !this.#live.has(message.from)) this.#live.set(message.from, {})
+    if (message.kind === 'counts' && this.#live.has(message.from))
+      this.#live.set(message.from, message.samples)
+    if (message.kind === 'gone') this.#fold(message.from)
+    if (this.#asked === undefined || !('from' in message)) return
+    const { ask, missing, done } = this.#asked
+    if (message.kind === 'gone' || (message.kind === 'counts' && message.ask === ask))
+      missing.delete(message.from)
+    if (missing.size === 0) done()
   }
-}
 
-/** Without what is of the present. */
-function countersIn(samples: Samples): Samples {
-  const kept = METRICS.filter(({ kind }) => kind !== 'gauge').map(({ name }) => [name, samples[name] ?? []])
-  return Object.fromEntries(kept)
+  /** Keeps the counters of a thread that answers no more. */
+  #fold(from: string): Samples {
+    const counters = countersIn(this.#live.get(from) ?? {})
+    this.#live.delete(from)
+    this.#ended.add(counters)
+    return counters
+  }
 }

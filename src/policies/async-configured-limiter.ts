@@ -13,6 +13,7 @@ import { MAX_POLICY_KEY } from '../config/policy-keys.js'
 import { DecidedBatch } from '../core/base-batch.js'
 import type { BatchDecision, Costs } from '../core/batch-decision.js'
 import { inRoute, presentRoute } from '../core/channels.js'
+import { COUNTED, countedNow } from '../core/closing.js'
 import type { Decision } from '../core/decision.js'
 import { MillraceError } from '../core/errors.js'
 import { admitted } from '../core/limited.js'
@@ -168,6 +169,11 @@ export class AsyncConfiguredLimiter extends ConfiguredBase<AsyncMember> implemen
   async stats(): Promise<LimiterStats> {
     checkOpen(this.choice)
     return this.total(await Promise.all(this.choice.members.map(({ limiter }) => limiter.stats())))
+  }
+
+  /** @internal */
+  [COUNTED](): LimiterStats {
+    return this.total(this.choice.members.map(({ limiter }) => countedNow<LimiterStats>(limiter)!))
   }
 
   /** @internal */

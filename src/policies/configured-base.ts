@@ -6,6 +6,7 @@ import type { AsyncReservation, Reservation } from '../api/reservation.js'
 import type { Decision } from '../core/decision.js'
 import type { Duration } from '../core/duration.js'
 import { type Inspect, inspectAs } from '../core/inspect.js'
+import { memoryOf, ofMemory } from '../core/memory-of.js'
 import { NEAR_SHARE, nearShareOf } from '../core/near-limit.js'
 import { DECIDERS } from '../core/store-calls.js'
 import type { SharedLimiter, SharedPolicies } from '../engines/share.js'
@@ -155,6 +156,8 @@ export abstract class ConfiguredBase<L extends Member<L>> {
 
   /** @internal */
   protected total(all: readonly LimiterStats[]): LimiterStats {
-    return { ...totalOf(all, this.#share?.space), config: this.#choice.statistics() }
+    const stats = { ...totalOf(all, this.#share?.space), config: this.#choice.statistics() }
+    const memory = memoryOf(all[0]!)
+    return memory === undefined ? stats : ofMemory(stats, memory)
   }
 }

@@ -15,6 +15,7 @@ import { MAX_POLICY_KEY } from '../config/policy-keys.js'
 import { DecidedBatch } from '../core/base-batch.js'
 import type { BatchDecision, Costs } from '../core/batch-decision.js'
 import { hearsRefusals, publishBatch, publishRefusal } from '../core/channels.js'
+import { tellClosing } from '../core/closing.js'
 import type { Decision } from '../core/decision.js'
 import { admitted } from '../core/limited.js'
 import type { TopOptions } from '../core/refusals.js'
@@ -278,6 +279,7 @@ export class ConfiguredLimiter extends ConfiguredBase<AnyInlineLimiter> implemen
   }
 
   override close(): Promise<void> {
+    if (this.choice.isOpen) tellClosing(this)
     this.#table.close()
     return super.close()
   }

@@ -12,6 +12,7 @@ import { rangeOf } from '../core/algorithms.js'
 import { DecidedBatch } from '../core/base-batch.js'
 import type { BatchDecision } from '../core/batch-decision.js'
 import { publishPolicy } from '../core/channels.js'
+import { COUNTED } from '../core/closing.js'
 import type { Decision } from '../core/decision.js'
 import { MillraceError } from '../core/errors.js'
 import type { LimiterRule } from '../core/limiter-rule.js'
@@ -339,9 +340,14 @@ export class RemoteLimiter<O extends Opened = Opened> extends AsyncFacade<string
    * ```
    */
   async stats(): Promise<RedisStats> {
-    const { decider, opened } = this.open
-    const { waiting } = this
-    return decider.statistics.present(opened.store.counters, waiting)
+    checkOpen(this.backend)
+    return this[COUNTED]()
+  }
+
+  /** @internal */
+  [COUNTED](): RedisStats {
+    const { decider, opened } = this.backend
+    return decider.statistics.present(opened.store.counters, this.waiting)
   }
 }
 

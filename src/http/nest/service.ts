@@ -6,6 +6,7 @@ import {
   type OnModuleInit,
 } from '@nestjs/common'
 import { ApplicationConfig, MetadataScanner, ModulesContainer, Reflector } from '@nestjs/core'
+import { COUNTED } from '../../core/closing.js'
 import { invalid } from '../../core/errors.js'
 import type { TopOptions } from '../../core/refusals.js'
 import { DECIDERS } from '../../core/store-calls.js'
@@ -124,6 +125,11 @@ export class RateLimitService implements OnModuleInit, OnApplicationShutdown {
   /** @internal */
   [DECIDERS](): readonly object[] {
     return this.#policy.deciders
+  }
+
+  /** @internal */
+  [COUNTED](): RateLimitStats | undefined {
+    return this.#policy.counted()
   }
 
   /** Returns the keys of the requests that were refused most: see {@link Limiter.top}. */

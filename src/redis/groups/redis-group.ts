@@ -2,6 +2,7 @@ import type { AsyncLimiterGroup } from '../../api/async-limiter-group.js'
 import { checkCost, checkOptions, foreignDecisionError, settledError } from '../../api/checks.js'
 import type { GroupKeys, GroupOptions, GroupStats, GroupWaitOptions } from '../../api/limiter-group.js'
 import type { AsyncReservation } from '../../api/reservation.js'
+import { COUNTED } from '../../core/closing.js'
 import { DecisionCounts } from '../../core/decision-counts.js'
 import { MembersDecision } from '../../core/group-decision.js'
 import { type Inspect, inspectAs } from '../../core/inspect.js'
@@ -132,6 +133,11 @@ export class RedisGroup implements AsyncLimiterGroup {
   }
 
   async stats(): Promise<GroupStats> {
+    return this[COUNTED]()
+  }
+
+  /** @internal */
+  [COUNTED](): GroupStats {
     return statsOf(this.#counts)
   }
 
