@@ -25,7 +25,7 @@ function peer<T>(name: string): T {
  * nothing for it. The page `docs/reference/metrics.md` has the names of all metrics, their labels, and what they mean in
  * a cluster and in several threads.
  *
- * A limiter that is closed is no longer registered. In a worker thread, the numbers are also added to those of the main
+ * When a limiter is closed, its counters stay, and its name is free for another one. In a worker thread, the numbers are also added to those of the main
  * thread.
  * @param limiters by their names, which are the label `limiter`: limiters, groups, `rateLimit(...)`, `limitedFetch(...)`,
  * and other objects with a method `stats()` that returns the same
@@ -63,7 +63,7 @@ export function register(
  * of each call of a store is recorded when the call ends. Each refusal of this thread adds the event `rate_limited` to
  * the active span.
  *
- * A limiter that is closed is no longer observed. A worker thread without a meter of its own adds its numbers to those of
+ * When a limiter is closed, its counters stay, and its name is free for another one. A worker thread without a meter of its own adds its numbers to those of
  * the main thread.
  * @param limiters as for {@link register}
  * @param meter a meter of `@opentelemetry/api`. Default: the meter `millrace` of the global provider, so call this when

@@ -28,7 +28,7 @@ export function testCounts(test: Test, base: () => AnyOptions, serving: Serving)
       const { routes, denied, failed, ...total } = await stats()
       const withoutStore = { open: 0, closed: 0, local: 0 }
       const decided = { admitted: 6, refused: 4, shadowRefused: 0, blocked: 2, nearLimit: 2 }
-      assert.equal(total, { ...decided, withoutStore, delayed: 0 })
+      assert.equal(total, { ...decided, withoutStore, delayed: 0, shadowDelayed: 0 })
       assert.equal([denied, failed, Object.keys(routes)], [0, 0, ['default']])
       const { limiter, rules: byRule, ...ofRoute } = routes.default!
       assert.equal(ofRoute, total)
