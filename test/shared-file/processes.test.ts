@@ -1,7 +1,7 @@
 // run: also-full
 import { existsSync, statSync } from 'node:fs'
 import { Worker } from 'node:worker_threads'
-import { attachLimiter, createLimiter, type LimiterOptions } from 'millrace'
+import { attachLimiter, createLimiter, type LimiterOptions, type LimiterStats } from 'millrace'
 import * as assert from 'uvu/assert'
 import { assertRaises } from '../limiter/support.js'
 import { test } from '../native/addon-test.js'
@@ -25,6 +25,48 @@ test('processes that open one file share one limit', () =>
     for (const member of members) admitted.push(await member.check('key', 4))
     assert.equal(admitted, [4, 4, 2])
     assert.is(await members[0]!.call('usage', 'key'), 10)
+  }))
+
+test('own counts of processes are what each was answered, and add up to the shared ones, which all have', () =>
+  withMembers(4, async (members) => {
+    const rules = [
+      { name: 'minute', limit: 300, window: '1m' },
+      { name: 'hour', limit: 200, window: '1h' },
+    ] as const
+    const kinds = [
+      options(at('counts'), { limit: 300 }),
+      { rules, maxKeys: 100, shared: { file: at('rules') } },
+    ]
+    for (const kind of kinds) {
+      for (const member of members) await member.open(kind)
+      await members[0]!.call('block', 'blocked', '1h')
+      const times = members.map((_, i) => 100 + 37 * i)
+      const admitted = await Promise.all(members.map((member, i) => member.check('key', times[i]!)))
+      await Promise.all(members.map((member) => member.check('blocked', 5)))
+      const stats = () => Promise.all(members.map((member) => member.call('stats') as Promise<LimiterStats>))
+      const own = (await stats()).map((each) => each.own)
+      assert.equal(
+        own.map((each) => each.admitted),
+        admitted,
+      )
+      assert.equal(
+        own.map((each) => each.refused),
+        times.map((each, i) => each - admitted[i]! + 5),
+      )
+      assert.equal(
+        own.map((each) => each.blocked),
+        members.map(() => 5),
+      )
+      // Reading them has added those of each process to the memory.
+      for (const { shared, allowed, denied } of await stats()) {
+        assert.equal(shared, {
+          admitted: sum(admitted),
+          refused: sum(own.map((each) => each.refused)),
+          shadowRefused: 0,
+        })
+        assert.equal([allowed, denied], [shared!.admitted, shared!.refused])
+      }
+    }
   }))
 
 test('of six processes that open a missing file at the same time, one creates it', () =>
