@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout } from 'node:timers/promises'
+import type { FastifyBaseLogger } from 'fastify'
 import { createLimiter } from 'millrace'
-import type { OutageChange } from 'millrace/redis'
 import { Charges } from './charges.js'
 import type { Engine } from './engine.js'
 import { createApp } from './http/app.js'
@@ -14,7 +14,7 @@ import { reloadTls } from './reload.js'
 import { Callers } from './security/callers.js'
 import { randomKey, Signer } from './security/signer.js'
 import { shownUrl } from './stores/addresses.js'
-import { type Counts, openCounts } from './stores/counts.js'
+import { type Counts, type Listeners, openCounts } from './stores/counts.js'
 import { openPolicies } from './stores/policies.js'
 import { withinStart } from './stores/start.js'
 
@@ -68,11 +68,15 @@ export async function start(read: () => Read, parts: Parts = {}): Promise<Served
   const policies =
     settings.policies === undefined ? undefined : openPolicies(settings.policies, settings.policiesPassword)
   let counts: Counts | undefined
-  let told: (change: OutageChange) => void = () => {}
+  let log: FastifyBaseLogger | undefined
+  const listeners: Listeners = {
+    onOutageChange: ({ policy, store, state }) => log?.warn({ policy, store }, `counts: ${state}`),
+    onConfigError: ({ code }) => log?.warn({ code }, 'policies: a limiter goes on with what it knows'),
+  }
   try {
     counts =
       parts.limiters === undefined
-        ? openCounts(settings, policies?.store, (change) => told(change))
+        ? openCounts(settings, policies?.store, listeners)
         : countsOf(parts.limiters, settings)
     await withinStart(`counts: ${shownUrl(settings.counts)}`, counts.ready())
     if (policies !== undefined)
@@ -95,7 +99,7 @@ export async function start(read: () => Read, parts: Parts = {}): Promise<Served
       engine,
       logLevel === 'silent' ? false : { level: logLevel, stream: process.stderr },
     )
-    told = (change) => app.log.warn(shownOutage(change))
+    log = app.log
     const warnings = warningsOf(settings, counts.isShared, policies?.kind)
     for (const warning of warnings) app.log.warn(warning)
     const url = await app.listen({ host, port }).catch(async (error: unknown) => {
@@ -148,11 +152,3 @@ function countsOf(
     close: () => once.close(),
   }
 }
-
-/** An outage for the log. Its error may quote what was sent. */
-const shownOutage = ({ policy, store, state }: OutageChange) => ({
-  policy,
-  store,
-  state,
-  msg: `outage ${state}`,
-})

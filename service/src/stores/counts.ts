@@ -1,6 +1,6 @@
 // Opens what keeps the counts of an engine: its limiters, and what must be known once in the fleet.
 import { Memcache } from 'memcache'
-import { createLimiter, type Limiter } from 'millrace'
+import { createLimiter, type Limiter, type MillraceError } from 'millrace'
 import type { ConfigStore } from 'millrace/config/memory'
 import { isSync } from 'millrace/internal'
 import { createMemcachedLimiter } from 'millrace/memcached'
@@ -30,6 +30,12 @@ export interface Counts {
   close(): Promise<void>
 }
 
+/** Told what goes wrong with stores while the engine runs. */
+export interface Listeners {
+  onOutageChange(change: OutageChange): void
+  onConfigError(error: MillraceError): void
+}
+
 type Make = (rules: Rules, name: string, config?: ConfigStore) => AnyLimiter
 
 /** Tokens that were used within the life of one, in memory. More are refused. */
@@ -45,12 +51,12 @@ const clockSkewOf = (kind: CountsPlace['kind']): number =>
 export function openCounts(
   settings: Settings,
   config: ConfigStore | undefined,
-  onOutageChange: (change: OutageChange) => void,
+  listeners: Listeners,
 ): Counts {
   const { counts, tokenLifetime, idempotencyLifetime, idempotencyEntries, prefix, limit } = settings
   const place = countsPlace(counts)
   const inMemory = () => new MemoryRecords(idempotencyEntries, idempotencyLifetime)
-  const opened = opener(settings, onOutageChange)
+  const opened = opener(settings, listeners)
   const limiters = new Map<string, AnyLimiter>()
   for (const [name, rules] of rulesOf(settings)) {
     const own = name === DEFAULT || limiters.size === 0 ? config : undefined
@@ -86,12 +92,11 @@ interface Opener {
   readonly end?: () => void
 }
 
-const withPolicies = (rules: Rules, config: ConfigStore | undefined): object =>
-  config === undefined ? rules : { config, default: rules }
-
-function opener(settings: Settings, onOutageChange: (change: OutageChange) => void): Opener {
+function opener(settings: Settings, { onOutageChange, onConfigError }: Listeners): Opener {
   const { counts, maxKeys, prefix, onOutage, nodes, deadline, strict, countsPassword } = settings
   const place = countsPlace(counts)
+  const withPolicies = (rules: Rules, config: ConfigStore | undefined): object =>
+    config === undefined ? rules : { config, default: rules, onConfigError }
   const isOnce = (name: string) => name === USED_TOKENS
   if (place.kind === 'memory' || place.kind === 'file') {
     const make: Make = (rules, name, config) => {
@@ -126,6 +131,7 @@ function opener(settings: Settings, onOutageChange: (change: OutageChange) => vo
     make: (rules, name, config) =>
       createMemcachedLimiter({ ...withPolicies(rules, config), ...remote(name), strict, client } as never),
     records: (prefix, lifetimeMs) => new MemcachedRecords(client, prefix, lifetimeMs),
+    ready: () => client.connect(),
     end: () => void client.disconnect(),
   }
 }
