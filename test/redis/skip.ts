@@ -20,6 +20,8 @@ export const redisTest = testWith('redis-server')
 export const memcachedTest = testWith('memcached')
 /** `test` for tests that start prometheus, or run its promtool. */
 export const prometheusTest = testWith('prometheus')
+/** `test` for tests that start nginx. */
+export const nginxTest = testWith('nginx')
 
 function testWith(program: Program): ServerTest {
   let isSkipped: boolean | undefined
