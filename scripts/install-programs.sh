@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what the full tests need that `npm ci` does not, on Debian or Ubuntu: GCC, make and Python for the addon and
 # its sanitizers; faketime for the test that sets the wall clock of a running server; chromium for the test of a page in
-# a browser; redis-server, memcached nginx-light and prometheus (with promtool), which tests start in processes of their own: no
+# a browser; redis-server, memcached, nginx and prometheus (with promtool), which tests start in processes of their own: no
 # service is used; curl, which a page has its reader type.
 set -euo pipefail
 missing=()
@@ -11,7 +11,8 @@ command -v make > /dev/null || missing+=(make)
 command -v python3 > /dev/null || missing+=(python3)
 command -v chromium chromium-browser google-chrome > /dev/null || missing+=(chromium)
 command -v redis-server > /dev/null || missing+=(redis-server)
-command -v memcached nginx-light > /dev/null || missing+=(memcached)
+command -v memcached > /dev/null || missing+=(memcached)
+command -v nginx > /dev/null || missing+=(nginx-light)
 command -v prometheus promtool > /dev/null || missing+=(prometheus)
 command -v curl > /dev/null || missing+=(curl)
 if [ ${#missing[@]} = 0 ]; then exit 0; fi
