@@ -18,7 +18,7 @@ export interface Reservation<D extends Decision = Decision> {
    * many times the unit) above the reserved cost. Default: the reserved cost
    * @returns how many units were charged in addition; below 0: how many were given back. 0 if the charge has
    * left the window, or a refund by key or a `clear` may have taken it, or the key has no place any more, or
-   * every rule is in shadow mode and would have refused the reserved cost
+   * no rule is enforced and each would have refused the reserved cost
    * @throws {MillraceError} `ERR_MILLRACE_SETTLED`, `ERR_MILLRACE_NOT_RESERVED`, `ERR_MILLRACE_INVALID_COST`,
    * `ERR_MILLRACE_INVALID_CLOCK`, `ERR_MILLRACE_CLOSED`
    * @example

@@ -1,11 +1,10 @@
 import type { Decision, RuleDecision } from './decision.js'
 import { isUndecided } from './decision-source.js'
 import type { MembersDecision } from './group-decision.js'
-import { InlineDecision, Outcome } from './inline-decision.js'
+import { Outcome } from './inline-decision.js'
 import { KnownDecision } from './known-decision.js'
 import { NEAR_LIMIT } from './near-limit.js'
 import type { RulePart } from './rules-decision.js'
-import { UnitDecision } from './unit-decision.js'
 import { verdictOf } from './verdict.js'
 
 /** Decisions by what came of them. The names mean the same wherever Millrace counts. */
@@ -86,12 +85,8 @@ class Tallies {
 }
 
 /** Whether the verdict of a rule is that its key is blocked, as far as its decision says so. */
-export const isBlocked = (part: Partial<Decision> & { readonly isBlocked?: boolean }): boolean => {
-  const counted = UnitDecision.is(part) ? part.counted : part
-  if (InlineDecision.is(counted))
-    return counted.until !== undefined && counted.era.estimates.isBlocked(counted)
-  return part.isBlocked === true || (part.rules ?? []).some((rule) => rule !== part && isBlocked(rule))
-}
+export const isBlocked = (part: Partial<Decision> & { readonly isBlocked?: boolean }): boolean =>
+  part.isBlocked === true || (part.rules ?? []).some((rule) => rule !== part && isBlocked(rule))
 
 /** Whether a rule has charged an admission, as far as its decision says so. */
 function isCharged(decision: Decision, part: Partial<RulePart>): boolean {

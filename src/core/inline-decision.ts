@@ -194,6 +194,11 @@ export class InlineDecision implements Decision {
     return this.#era instanceof Details ? this.#era.until : undefined
   }
 
+  /** @internal Whether it was refused because its key is blocked. */
+  get isBlocked(): boolean {
+    return this.until !== undefined && this.era.estimates.isBlocked(this)
+  }
+
   /** @internal */
   get cost(): number {
     return this.#charge & COST

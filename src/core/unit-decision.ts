@@ -31,6 +31,11 @@ export class UnitDecision implements Decision {
     return typeof what === 'object' && what !== null && #counted in what
   }
 
+  /** @internal */
+  get isBlocked(): boolean {
+    return this.#counted.isBlocked
+  }
+
   /** @internal The decision in whole units. */
   get counted(): InlineDecision {
     return this.#counted

@@ -1,7 +1,12 @@
 import { type EngineEra, InlineDecision, isRefusal, Outcome } from '../core/inline-decision.js'
-import { UnlimitedDecision } from '../core/unlimited-decision.js'
 import { verdictOf } from '../core/verdict.js'
 import type { Tally } from './inline/tally.js'
+
+/**
+ * A decision without a limit. `Infinity` is no small integer: a class of its own keeps the fields of other decisions
+ * small.
+ */
+class UnlimitedDecision extends InlineDecision {}
 
 /**
  * Decides by a limit that needs no count. `free` is the decision of a cost of 0, which only a block refuses: it has the

@@ -19,19 +19,18 @@ import type { Reservation } from '../api/reservation.js'
 import type { BatchDecision, Costs } from '../core/batch-decision.js'
 import { hearsRefusals, publishBatch, publishRefusal } from '../core/channels.js'
 import type { Clock } from '../core/clock.js'
-import { tellClosing } from '../core/closing.js'
+import { ofMemory, tellClosing } from '../core/closing.js'
 import type { Decision } from '../core/decision.js'
 import type { Duration } from '../core/duration.js'
 import { Outcome } from '../core/inline-decision.js'
 import { lazily } from '../core/lazily.js'
 import { admitted } from '../core/limited.js'
-import { ofMemory } from '../core/memory-of.js'
 import type { TopOptions } from '../core/refusals.js'
 import { hasOutcome, type RulePart, RulesDecision, shadowedRules, UNDECIDED } from '../core/rules-decision.js'
 import type { TopKey } from '../core/top-keys.js'
 import type { CallLimit, Engine, OwnDecision } from '../engines/engine.js'
 import type { RuleEngine } from '../engines/inline/rule-engine.js'
-import { type SavedCharge, savedCharge } from '../engines/inline/saved-charge.js'
+import type { SavedCharge } from '../engines/inline/saved-charge.js'
 import type { RuleMemory } from '../memory/arenas.js'
 import type { Key, PackedKeys } from '../memory/keys.js'
 import { BaseLimiter } from './base-limiter.js'
@@ -50,6 +49,9 @@ interface InlineReceipt {
 
 const require = createRequire(import.meta.url)
 const groupMembers = lazily(() => require('./group-member.js') as typeof import('./group-member.js'))
+const savedCharges = lazily(
+  () => require('../engines/inline/saved-charge.js') as typeof import('../engines/inline/saved-charge.js'),
+)
 const reservations = lazily(() => require('../api/reservation.js') as typeof import('../api/reservation.js'))
 
 /**
@@ -113,7 +115,8 @@ export abstract class InlineLimiter<D extends OwnDecision>
     const parts = decision.rules as readonly RulePart[]
     const { lo, hi } = parts[0]!
     const cost = Math.max(...parts.map((part) => part.cost))
-    return { lo, hi, cost, allowed: decision.allowed, parts: parts.map(savedCharge) } satisfies InlineReceipt
+    const saved = parts.map(savedCharges().savedCharge)
+    return { lo, hi, cost, allowed: decision.allowed, parts: saved } satisfies InlineReceipt
   }
 
   /** @internal */

@@ -4,11 +4,11 @@ import { inGroups, type Mutant } from './mutant.js'
 export const grouping: Readonly<Record<string, Mutant>> = {
   'a refused group that keeps earlier charges': {
     test: 'limiter/group-log',
-    edits: [inGroups.inline('this.undo(parts);\n        // The member', '// The member')],
+    edits: [inGroups.inline('this.undo(requests, parts);\n        // The member', '// The member')],
   },
   'a failed group that keeps earlier charges': {
     test: 'limiter/bad-group',
-    edits: [inGroups.inline('this.undo(parts);\n            throw error;', 'throw error;')],
+    edits: [inGroups.inline('this.undo(requests, parts);\n            throw error;', 'throw error;')],
   },
   'a charge that is taken back by a new reading of the clock': {
     test: 'limiter/bad-group',
@@ -16,7 +16,7 @@ export const grouping: Readonly<Record<string, Mutant>> = {
   },
   'a charge that is taken back but stays in the statistics': {
     test: 'limiter/group-threads',
-    edits: [inGroups.member('tally(-1, 0,', 'tally(0, 0,')],
+    edits: [inGroups.member('this.#engine.uncount(decision, near);', '')],
   },
   'a cost above the limit of a later member that is charged for a moment': {
     test: 'conformance/groups',

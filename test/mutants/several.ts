@@ -112,11 +112,11 @@ export const several: Readonly<Record<string, Mutant>> = {
   },
   'members that keep the charges of a refusal': {
     scenario: 'groups with their members in opposite orders',
-    edits: [inGroup('this.undo(parts);\n        // The member', '// The member')],
+    edits: [inGroup('this.undo(requests, parts);\n        // The member', '// The member')],
   },
   'a charge taken back in the wrong member': {
     scenario: 'a group: three members of which the last refuses',
-    edits: [inGroupBase('this.own[i].undo(part)', 'this.own[0].undo(part)')],
+    edits: [inGroupBase('this.own[i].undo(part, requests[i])', 'this.own[0].undo(part, requests[i])')],
   },
   'a group that does not stop after a refusal': {
     scenario: 'groups in opposite orders, and a member alone',

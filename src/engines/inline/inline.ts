@@ -30,7 +30,7 @@ import { Era } from './era.js'
 import type { KeyChanges } from './key-changes.js'
 import { NearLimit } from './near-limit.js'
 import { RuleAttempt } from './rule-attempt.js'
-import { restoredDecision, type SavedCharge } from './saved-charge.js'
+import type { SavedCharge } from './saved-charge.js'
 import { Tally } from './tally.js'
 import { type View, Views } from './views.js'
 
@@ -368,7 +368,9 @@ export class InlineEngine implements Engine<InlineDecision> {
   }
 
   restored(saved: SavedCharge, lo: number, hi: number, cost: number): InlineDecision {
-    return restoredDecision(this.era, saved, lo, hi, cost)
+    const [outcome, limit, at, way, tick, stamp, adm] = saved
+    const own = limit ?? Number.POSITIVE_INFINITY
+    return new InlineDecision(this.era, lo, hi, cost, own, at, outcome, way, tick, stamp, adm)
   }
 
   giveBack(decision: InlineDecision, units?: number): number {

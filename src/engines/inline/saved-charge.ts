@@ -1,5 +1,5 @@
 // The charge of one rule as plain data. It is valid for all processes with the same memory.
-import { type EngineEra, InlineDecision, type Outcome } from '../../core/inline-decision.js'
+import type { Outcome } from '../../core/inline-decision.js'
 import type { RulePart } from '../../core/rules-decision.js'
 import { countedOf } from '../../core/unit-decision.js'
 
@@ -9,16 +9,4 @@ export type SavedCharge = readonly [Outcome, number | null, number, number, numb
 export function savedCharge(part: RulePart): SavedCharge {
   const { outcome, limit, at, way, tick, stamp, adm } = countedOf(part)
   return [outcome, limit === Number.POSITIVE_INFINITY ? null : limit, at, way, tick, stamp, adm]
-}
-
-/** @param cost in whole units */
-export function restoredDecision(
-  era: EngineEra,
-  [outcome, limit, at, way, tick, stamp, adm]: SavedCharge,
-  lo: number,
-  hi: number,
-  cost: number,
-): InlineDecision {
-  const own = limit ?? Number.POSITIVE_INFINITY
-  return new InlineDecision(era, lo, hi, cost, own, at, outcome, way, tick, stamp, adm)
 }

@@ -1,5 +1,5 @@
 import type { Decision } from '../../core/decision.js'
-import { type FigureCounts, isBlocked } from '../../core/decision-counts.js'
+import type { FigureCounts } from '../../core/decision-counts.js'
 import { Outcome } from '../../core/inline-decision.js'
 import { hasOutcome } from '../../core/rules-decision.js'
 import type { Arena } from '../../memory/records.js'
@@ -70,7 +70,7 @@ export class Tally {
       if (near !== 0) this.nearLimit--
     } else {
       this.add(0, -1)
-      if (isBlocked(decision)) this.blocked--
+      if ((decision as { readonly isBlocked?: boolean }).isBlocked) this.blocked--
     }
   }
 
