@@ -12,6 +12,7 @@ export {
 } from './config/store-address.js'
 export { ALGORITHM_OPTIONS } from './core/algorithms.js'
 export { monotonicClock } from './core/clock.js'
+export { isBlocked } from './core/decision-counts.js'
 export { formatDuration, parseDuration } from './core/duration.js'
 export type { InlineDecision } from './core/inline-decision.js'
 export { meantBy } from './core/option-names.js'

@@ -93,12 +93,13 @@ export function readDecision(json: unknown): ServiceDecision {
 }
 
 function readPart(json: unknown): RemotePart {
-  const part = Object(json) as RuleDecision
+  const part = Object(json) as RuleDecision & { readonly blocked?: unknown }
   const { rule, allowed, limit, remaining, retryAfterMs, resetMs } = part
   const figures: readonly unknown[] = [limit, remaining, retryAfterMs, resetMs]
   if (typeof rule !== 'string' || typeof allowed !== 'boolean' || !figures.every(isFigure))
     throw foreign('a decision without its figures')
-  return { ...ruleFieldsOf(withFigures(part, Number)), receipt: undefined }
+  const isBlocked = part.blocked === true
+  return { ...ruleFieldsOf(withFigures(part, Number)), receipt: undefined, ...(isBlocked && { isBlocked }) }
 }
 
 /** The limiters that the service shows, the default one first. @throws Error of an answer that has none */

@@ -37,8 +37,9 @@ export async function serviceMaker(): Promise<Maker> {
     const { maxKeys, ...rest } = own as { maxKeys?: number } & RuleOptions
     const ofRule = Object.fromEntries(Object.entries(rest).filter(([name]) => RULE_OPTIONS.includes(name)))
     const rules = own.rules ?? [ofRule as unknown as RuleOptions]
-    const remembered = rememberRefusals === undefined ? {} : { rememberRefusals }
-    return createClient({ url, token: TOKEN, limiter: prefix, rules, deadline, testTime, ...remembered })
+    const kept = Object.entries({ rememberRefusals, nearLimit }).filter(([, value]) => value !== undefined)
+    const ofClient = { rules, deadline, testTime, ...Object.fromEntries(kept) }
+    return createClient({ url, token: TOKEN, limiter: prefix, ...ofClient })
   })
   return {
     ...maker,

@@ -115,6 +115,17 @@ const claimsWith = (options: Options): Claims => ({
     }
     await assertCounted(limiters, expected)
   },
+  'counts no refusal as one of a blocked key because the key before it is blocked': async ({ limiter }) => {
+    await limiter.block('a', 20_000)
+    await limiter.checkMany(['a', 'd', 'a', 'e'], [1, 20, 1, 20])
+    for (const [key, cost] of [
+      ['a', 1],
+      ['d', 20],
+    ] as const)
+      await limiter.check(key, cost)
+    const { refused, blocked } = ((await limiter.stats()) as LimiterStats).own
+    assert.equal({ refused, blocked }, { refused: 6, blocked: 3 })
+  },
   'counts the keys of a batch as if each were decided alone': async ({ limiter, make, clock }) => {
     const alone = make(options)
     const draw = random(12)

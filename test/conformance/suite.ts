@@ -79,11 +79,11 @@ const TESTS: Partial<Record<Place, Register>> = {
 /** Claims that need a list of all keys, or a group of limiters, which a store of values has not. */
 const NOT_ON_VALUES = /forgets all keys| group/
 /**
- * Claims that a client of a service can't have: an answer does not say that a key is blocked; and `update` changes what
+ * Claims that a client of a service can't have: `update` changes what
  * the client asks for, while what is penalized and used goes by the limits of the service.
  */
 const NOT_ON_SERVICE =
-  /^(token|leaky) bucket: (what is reserved, refunded and penalized by another limit|decides a batch in order, all or nothing|wakes a pending wait as soon as all rules)|: counts (the keys of a batch as if each|its own decisions by what came of them)/
+  /^(token|leaky) bucket: (what is reserved, refunded and penalized by another limit|decides a batch in order, all or nothing|wakes a pending wait as soon as all rules)/
 const FURTHER = PLACES.filter((place) => place !== 'inline')
 
 /**

@@ -45,6 +45,7 @@ const PART = {
   remaining: FIGURE,
   retryAfterMs: FIGURE,
   resetMs: FIGURE,
+  blocked: BOOLEAN,
   shadow: SHADOW,
 }
 const PART_NAMES = ['rule', 'allowed', 'limit', 'remaining', 'retryAfterMs', 'resetMs']

@@ -1,5 +1,6 @@
 // What goes over the wire: decisions and limits as JSON, which has no Infinity.
 import type { Decision, RuleDecision } from 'millrace'
+import { isBlocked } from 'millrace/internal'
 
 /** A number, or `"Infinity"`. */
 export type WireNumber = number | 'Infinity'
@@ -19,7 +20,8 @@ export function wireDecision(decision: Decision): Record<string, unknown> {
   return rules.length > 1 ? { ...known, rules: rules.map(wirePart) } : known
 }
 
-function wirePart({ allowed, limit, remaining, retryAfterMs, resetMs, rule, shadow }: RuleDecision) {
+function wirePart(decision: RuleDecision) {
+  const { allowed, limit, remaining, retryAfterMs, resetMs, rule, shadow } = decision
   const part = {
     allowed,
     limit: toWire(limit),
@@ -27,6 +29,7 @@ function wirePart({ allowed, limit, remaining, retryAfterMs, resetMs, rule, shad
     retryAfterMs: toWire(retryAfterMs),
     resetMs: toWire(resetMs),
     rule,
+    ...(!allowed && isBlocked(decision) && { blocked: true }),
   }
   if (shadow === undefined) return part
   return { ...part, shadow: { ...shadow, retryAfterMs: toWire(shadow.retryAfterMs) } }

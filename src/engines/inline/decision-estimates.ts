@@ -242,14 +242,18 @@ export class DecisionEstimates {
     return exact ?? this.#cellEstimates.untilGone(tick, then, adm)
   }
 
-  /** Milliseconds from the decision to the end of the block that refused it; 0 if no block did. */
   /** Whether a block was in force at a refusal. The word says so until the next charge after its end. */
   isBlocked(decided: Decided): boolean {
     return this.#blockedMs(decided) > 0
   }
 
-  #blockedMs({ adm, until, at }: Decided): number {
-    return this.#isShut(adm) && until !== undefined ? this.#algorithm.until.wholeMs(until, at) : 0
+  /**
+   * Milliseconds from the decision to the end of the block that refused it; 0 if no block did. A key without a way has no
+   * block: the words of its decision are those of the key before it.
+   */
+  #blockedMs({ way, adm, until, at }: Decided): number {
+    if (way < 0 || !this.#isShut(adm) || until === undefined) return 0
+    return this.#algorithm.until.wholeMs(until, at)
   }
 
   #isShut(adm: number): boolean {
