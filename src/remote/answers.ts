@@ -56,7 +56,10 @@ export const ANSWERS: Readonly<Record<string, Answer>> = {
     isUnwelcome: true,
   },
   DENIED: { remedy: 'wait', expected: 'a server that admits this address', isUnwelcome: true },
-  // Of a decision service: see client/wire.ts.
+}
+
+/** Those of a decision service: see `client/wire.ts`. */
+export const SERVICE_ANSWERS: Readonly<Record<string, Answer>> = {
   UNAUTHORIZED: { remedy: 'wait', expected: 'a token that the service knows', isUnwelcome: true },
   FORBIDDEN: { remedy: 'wait', expected: 'a token with the scope of the call', isUnwelcome: true },
   UNDECIDED: { remedy: 'wait', expected: 'an engine whose store answers' },
@@ -94,7 +97,7 @@ export function codeOf(error: unknown): string | undefined {
 export function answerOf(error: unknown): Answer | undefined {
   const code = codeOf(error)
   if (code === undefined) return undefined
-  return ANSWERS[code] ?? OTHER
+  return ANSWERS[code] ?? SERVICE_ANSWERS[code] ?? OTHER
 }
 
 /**

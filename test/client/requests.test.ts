@@ -4,6 +4,7 @@ import { MillraceError } from 'millrace'
 import type { ClientOptions } from 'millrace/client'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import { SERVICE_ANSWERS } from '#millrace/remote/answers.js'
 import { ADMITTED, answerJson, clientOf, type Got, limitersOf, type Odd, oddServer } from './support.js'
 
 /** Answers each request that decides as a service would, with a decision for each key. */
@@ -172,6 +173,8 @@ test('an answer that says nothing about the request is an outage, whatever its f
     'FOREIGN  ': (_, response) => answerJson(response, { ...ADMITTED, remaining: -1 }),
     'FOREIGN   ': (_, response) => response.writeHead(404).end('no such page'),
   }
+  const words = new Set(Object.keys(answers).map((word) => word.trim()))
+  assert.equal([...words].sort(), Object.keys(SERVICE_ANSWERS).sort())
   for (const [word, answer] of Object.entries(answers)) {
     await asking(answer, async (_, limiter) => {
       const { allowed, source } = await limiter.check('a')

@@ -31,6 +31,9 @@ test('the map of a request ring is the one that the addon was built with', () =>
     OUTCOME: 5,
     REFUSING: 12,
     UNITS: 13,
+    BLOCKED: 13,
+    OF_ALL: 6,
+    OF_RULE: 9,
     QUANTITY: 7,
     RULE_LIMIT: 0,
   })
@@ -54,6 +57,17 @@ test('all words of a reply, and of the request of a batch in the same slot, are 
   assert.is(new Set(taken).size, taken.length)
   assert.ok(taken.every((at) => at >= 0 && at < slots.SLOT_WORDS))
   assert.is(slots.SLOTS & (slots.SLOTS - 1), 0)
+})
+
+test('all words of the reply to a refusal, and of that to a batch, are distinct', () => {
+  const { WAY, CHARGED_TICK, LIMIT, REMAINING, OUTCOME, REFUSING, BLOCKED, OF_ALL, OF_RULE } = slots
+  const doubles = [slots.NUMBER, slots.RETRY_AFTER_MS, slots.RESET_MS, slots.QUANTITY]
+  const refusal = [WAY, CHARGED_TICK, LIMIT, REMAINING, OUTCOME, REFUSING, BLOCKED]
+  const taken = [...refusal, ...doubles.flatMap((at) => [2 * at, 2 * at + 1])]
+  assert.is(new Set(taken).size, taken.length)
+  const counts = [OF_ALL, OF_RULE].flatMap((at) => [at, at + 1, at + 2])
+  assert.is(new Set([OUTCOME, ...counts]).size, 7)
+  assert.ok([...taken, ...counts].every((at) => at >= 0 && at < slots.SLOT_WORDS))
 })
 
 test('each further rule has its own slots behind the areas, and a ring of one rule has no further slots', () => {

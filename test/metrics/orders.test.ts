@@ -1,4 +1,4 @@
-// run: own
+// run: own, also-full
 // Limiters that are registered, used, taken out, closed and registered again, in threads that come and go, in random
 // orders: a counter never falls, and is what was decided. What is of the present is that of open limiters.
 import { once } from 'node:events'

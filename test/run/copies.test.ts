@@ -12,8 +12,8 @@ import { isOnBundle } from './plan.js'
 /** Constants, pure functions, and functions of shared memory. */
 const WITHOUT_STATE = new Set(
   [
-    'core/algorithms core/rule-options core/sizes memory/arenas memory/layout memory/records redis/clients/slots',
-    'remote/key-names shared-file/machine',
+    'core/algorithms core/rendezvous core/rule-options core/sizes memory/arenas memory/layout memory/records redis/clients/slots',
+    'remote/answers remote/key-names shared-file/machine',
   ].flatMap((names) => names.split(' ').map((name) => `#millrace/${name}.js`)),
 )
 
