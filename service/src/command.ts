@@ -4,6 +4,7 @@ import { OptionError } from './options/option.js'
 import { type Arguments, readArguments, readOptions } from './options/read.js'
 import { optionsHelp, printedConfig } from './options/show.js'
 import { watchFiles } from './reload.js'
+import { tlsFilesOf } from './security/tls.js'
 import { type Served, start } from './serve.js'
 import { StoreError } from './stores/start.js'
 
@@ -65,7 +66,7 @@ async function serveUntilSignal(
   stdout: NodeJS.WritableStream,
   stderr: NodeJS.WritableStream,
 ): Promise<void> {
-  const { files } = readOptions(given, process.env)
+  const { files, settings } = readOptions(given, process.env)
   const ended = new Promise<void>((resolve) => {
     for (const name of ['SIGTERM', 'SIGINT'] as const) process.once(name, () => resolve())
   })
@@ -78,7 +79,7 @@ async function serveUntilSignal(
     }
   }
   process.on('SIGHUP', reload)
-  const endWatch = watchFiles(files, reload)
+  const endWatch = watchFiles([...files, ...tlsFilesOf(settings)], reload)
   stdout.write(`listening on ${served.url}\n`)
   await ended
   endWatch()

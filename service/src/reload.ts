@@ -2,8 +2,8 @@
 import { unwatchFile, watchFile } from 'node:fs'
 import type { Server } from 'node:http'
 import { Server as TlsServer } from 'node:tls'
-import { tlsOf } from './http/app.js'
 import type { Settings } from './options/table.js'
+import { tlsOf } from './security/tls.js'
 
 const POLL_MS = 1_000
 

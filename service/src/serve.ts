@@ -112,11 +112,12 @@ export async function start(read: () => Read, parts: Parts = {}): Promise<Served
       warnings,
       reload() {
         const next = read().settings
+        checkTogether({ ...settings, tokens: next.tokens }, parts.limiters !== undefined)
+        reloadTls(app.server, settings) // first: nothing is changed if a file is wrong
         callers.set(next.tokens)
         if (next.signingKeys.length > 0) signer.set(next.signingKeys)
         opened.setPassword(next.countsPassword)
         policies?.setPassword(next.policiesPassword)
-        reloadTls(app.server, next)
         app.log.info('secrets were read again')
       },
       async close() {

@@ -1,13 +1,16 @@
 // What changes while an engine runs, and how it ends.
 // run: own
 import { once } from 'node:events'
-import { renameSync, writeFileSync } from 'node:fs'
+import { readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { get } from 'node:https'
 import { connect } from 'node:net'
 import { createInterface } from 'node:readline'
+import { connect as connectTls } from 'node:tls'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { isLeftOut } from '../native/sides.js'
 import { startRedis } from '../redis/servers.js'
+import { makeCertificate } from './certificates.js'
 import { command } from './command-line.js'
 import { engine } from './engine.js'
 import { temporaryFolder } from './folder.js'
@@ -60,6 +63,71 @@ test('secrets that are wrong leave those of before, and are named', async () => 
   }
   assert.is((await check(running.url, TOKENS[0]!)).status, 200)
   assert.is(await running.end(), 0)
+})
+
+/** The name in the certificate of a server. */
+async function certificateOf(url: string): Promise<string> {
+  const socket = connectTls({ port: Number(new URL(url).port), host: '127.0.0.1', rejectUnauthorized: false })
+  await once(socket, 'secureConnect')
+  const { CN } = socket.getPeerCertificate().subject
+  socket.destroy()
+  return String(CN)
+}
+
+for (const how of ['SIGHUP', 'its file'] as const) {
+  test(`a certificate that is changed holds without a restart, by ${how}`, async () => {
+    makeCertificate(folder, 'old')
+    makeCertificate(folder, 'new')
+    const use = (name: string) => {
+      const copied = (kind: string) =>
+        put(`tls.${kind}`, readFileSync(folder.path(`${name}.${kind}`), 'utf8'))
+      return ['--tls-cert', copied('pem'), '--tls-key', copied('key')]
+    }
+    const running = await command(['--limit', '100/1m', '--port', '0', ...use('old')])
+    assert.is(await certificateOf(running.url), 'old')
+    use('new')
+    if (how === 'SIGHUP') running.process.kill('SIGHUP')
+    while ((await certificateOf(running.url)) !== 'new') await new Promise(setImmediate)
+    assert.is(await running.end(), 0)
+  })
+}
+
+test('when one file is wrong, nothing of the others is changed', async () => {
+  makeCertificate(folder, 'server')
+  makeCertificate(folder, 'other')
+  const [tlsCert, tlsKey] = [folder.path('server.pem'), folder.path('server.key')]
+  const own = await engine({
+    limit: '100/1m',
+    host: '0.0.0.0',
+    ...{ tlsCert, tlsKey, tokensFile: put('tokens.json', tokensOf(TOKENS[0]!)) },
+  })
+  put('tokens.json', tokensOf(TOKENS[1]!))
+  writeFileSync(tlsCert, readFileSync(folder.path('other.pem')))
+  assert.throws(() => own.reload(), /^tlsCert, tlsKey, tlsClientCa: expected PEM files/)
+  writeFileSync(tlsCert, 'no certificate')
+  assert.throws(() => own.reload(), /^tlsCert, tlsKey, tlsClientCa: expected PEM files/)
+  assert.is(await certificateOf(own.url), 'server')
+  const statusBy = (token: string) =>
+    new Promise((resolve) => {
+      const headers = { authorization: `Bearer ${token}` }
+      get(`${own.url}/v1/limiters`, { headers, rejectUnauthorized: false, agent: false }, (response) => {
+        response.resume()
+        resolve(response.statusCode)
+      })
+    })
+  assert.equal([await statusBy(TOKENS[0]!), await statusBy(TOKENS[1]!)], [200, 401])
+  await own.close()
+})
+
+test('an engine off loopback does not lose its last token by a reload', async () => {
+  const file = put('tokens.json', tokensOf(TOKENS[0]!))
+  const own = await engine({ limit: '100/1m', host: '0.0.0.0', tokensFile: file })
+  const url = `http://127.0.0.1:${new URL(own.url).port}`
+  put('tokens.json', '[]')
+  assert.throws(() => own.reload(), /^host: expected tokens or TLS/)
+  assert.is((await fetch(`${url}/v1/limiters`)).status, 401)
+  assert.is((await check(url, TOKENS[0]!)).status, 200)
+  await own.close()
 })
 
 test('a signing key is changed with the old one beside it, and no token is lost', async () => {

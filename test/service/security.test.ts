@@ -4,6 +4,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { request } from 'node:https'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import { makeCertificate } from './certificates.js'
 import { command } from './command-line.js'
 import { engine } from './engine.js'
 import { temporaryFolder } from './folder.js'
@@ -93,34 +94,11 @@ test('off loopback, /metrics and /openapi.json need the scope read', async () =>
   await own.close()
 })
 
-function openssl(...args: string[]): void {
-  execFileSync('openssl', args, { cwd: folder.path('.'), stdio: 'ignore' })
-}
-
-function certificate(name: string, signer?: string): void {
-  const subject = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-subj', `/CN=${name}`]
-  const by = signer === undefined ? [] : ['-CA', `${signer}.pem`, '-CAkey', `${signer}.key`]
-  const host = ['-addext', 'subjectAltName=IP:127.0.0.1']
-  openssl(
-    'req',
-    '-x509',
-    ...subject,
-    ...host,
-    ...by,
-    '-keyout',
-    `${name}.key`,
-    '-out',
-    `${name}.pem`,
-    '-days',
-    '2',
-  )
-}
-
 test('mutual TLS: a client without a certificate of the authority gets no answer', async () => {
-  certificate('authority')
-  certificate('stranger')
-  certificate('server', 'authority')
-  certificate('client', 'authority')
+  makeCertificate(folder, 'authority')
+  makeCertificate(folder, 'stranger')
+  makeCertificate(folder, 'server', 'authority')
+  makeCertificate(folder, 'client', 'authority')
   const own = await engine({
     limit: '10/1m',
     host: '0.0.0.0',

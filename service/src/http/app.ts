@@ -13,6 +13,7 @@ import { healthRoutes } from '../routes/health.js'
 import { policyRoutes } from '../routes/policies.js'
 import { readRoutes } from '../routes/read.js'
 import { checkScopes } from '../security/callers.js'
+import { tlsOf } from '../security/tls.js'
 import { problem, problemOf, sendProblem } from './problem.js'
 import { ANY_OBJECT } from './schemas.js'
 
@@ -89,7 +90,6 @@ function limitsOf({
   keepAlive,
   ...settings
 }: Settings): FastifyServerOptions {
-  const { tlsCert, tlsKey, tlsClientCa } = settings
   const http = {
     maxHeaderSize: maxHeaders,
     connectionsCheckingInterval: Math.min(requestTimeout, 1_000),
@@ -97,23 +97,9 @@ function limitsOf({
     headersTimeout: requestTimeout,
   }
   const limits = { bodyLimit: maxBody, requestTimeout, keepAliveTimeout: keepAlive, http }
-  if (tlsCert === undefined) return limits
+  if (settings.tlsCert === undefined) return limits
   const { http: _, ...others } = limits
-  return { ...others, https: { ...http, ...tlsOf({ tlsCert, tlsKey, tlsClientCa }) } } as FastifyServerOptions
-}
-
-/** The files of TLS, read now. */
-export function tlsOf({
-  tlsCert,
-  tlsKey,
-  tlsClientCa,
-}: Pick<Settings, 'tlsCert' | 'tlsKey' | 'tlsClientCa'>) {
-  const clients = {
-    ca: tlsClientCa && readFileSync(tlsClientCa),
-    requestCert: true,
-    rejectUnauthorized: true,
-  }
-  return { cert: readFileSync(tlsCert!), key: readFileSync(tlsKey!), ...(tlsClientCa && clients) }
+  return { ...others, https: { ...http, ...tlsOf(settings) } } as FastifyServerOptions
 }
 
 function documentOf() {
