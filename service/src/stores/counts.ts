@@ -116,11 +116,11 @@ function opener(settings: Settings, { onOutageChange, onConfigError }: Listeners
     ...(nodes !== undefined && !isOnce(name) && { nodes }),
   })
   if (place.kind === 'redis') {
-    const client = redisClient(place.url, countsPassword, deadline)
+    const client = redisClient(place.url, countsPassword)
     return {
       make: (rules, name, config) =>
         createRedisLimiter({ ...withPolicies(rules, config), ...remote(name), client } as never),
-      records: (prefix, lifetimeMs) => new RedisRecords(client, prefix, lifetimeMs),
+      records: (prefix, lifetimeMs) => new RedisRecords(client, prefix, lifetimeMs, deadline),
       ready: () => client.connected(),
       setPassword: (password) => client.setPassword(password),
       end: () => client.disconnect(),

@@ -63,7 +63,7 @@ function open(address: StoreAddress, password: string | undefined): Opened {
     case 'redis': {
       const { redisConfig }: typeof import('millrace/config/redis') = require('millrace/config/redis')
       const { url, prefix } = address
-      const client = redisClient(url, password, DEADLINE_MS)
+      const client = redisClient(url, password)
       const own = prefix === undefined ? {} : { prefix }
       return {
         store: redisConfig({ client, deadlineMs: DEADLINE_MS, ...own }),

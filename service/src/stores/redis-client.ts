@@ -29,14 +29,20 @@ export class RedisClient extends Redis {
   }
 }
 
+/**
+ * For how long a command of a new connection may take: `AUTH`, `INFO`. A connection takes longer than the deadline of a
+ * decision, which limiters, stores and records keep themselves.
+ */
+const COMMAND_TIMEOUT_MS = 5_000
+
 /** A client that is not connected yet, and sends no command twice. */
-export function redisClient(url: string, password: string | undefined, timeoutMs: number): RedisClient {
+export function redisClient(url: string, password: string | undefined): RedisClient {
   const client = new RedisClient(url, {
     lazyConnect: true,
     enableOfflineQueue: false,
     autoResendUnfulfilledCommands: false,
     maxRetriesPerRequest: 0,
-    commandTimeout: timeoutMs,
+    commandTimeout: COMMAND_TIMEOUT_MS,
     retryStrategy: (attempts) => Math.min(50 * attempts, 1_000),
   })
   client.setPassword(password)

@@ -1,4 +1,5 @@
 import { MillraceError } from 'millrace'
+import { inTime } from './in-time.js'
 
 /** A store that can't be used. */
 export class StoreError extends Error {}
@@ -7,17 +8,10 @@ const START_MS = 5_000
 
 /** Waits until a store is ready. @throws StoreError in one line if it refuses, or does not answer */
 export async function withinStart(place: string, ready: Promise<unknown>): Promise<void> {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<never>((_, reject) => {
-    const why = `no answer within ${START_MS / 1_000} s`
-    timer = setTimeout(() => reject(new Error(why)), START_MS)
-  })
   try {
-    await Promise.race([ready, late])
+    await inTime(START_MS, ready)
   } catch (error) {
     const why = error instanceof MillraceError ? error.message : (error as Error).message
     throw new StoreError(`${place}: ${why}`, { cause: error })
-  } finally {
-    clearTimeout(timer)
   }
 }
