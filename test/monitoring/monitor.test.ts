@@ -1,15 +1,18 @@
-// run: full
-// docs/how-to/monitor.md, typed in an empty folder: from the package as packed to an alert of a real Prometheus. Times of
-// the rules are shorter here, and ports are free ones.
-import { readFileSync, rmSync, writeFileSync } from 'node:fs'
+// run: full, also-long
+// docs/how-to/monitor.md, each of its commands typed in an empty folder: from the package as packed to an alert of a real
+// Prometheus. Times of the rules are shorter here, and ports are free ones. Full tests use no network, so their npm finds
+// the packages in the project; the long ones install from the registry.
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import * as assert from 'uvu/assert'
-import { linkModule, makeProject, type Project } from '../package/project.js'
-import { readText } from '../package/root.js'
+import { linkModule, makeProject, pack } from '../package/project.js'
+import { readText, root } from '../package/root.js'
 import { poll } from '../redis/poll.js'
 import { freePort } from '../redis/ports.js'
 import { answers } from '../redis/servers.js'
 import { prometheusTest as test } from '../redis/skip.js'
+import { isLong } from '../size.js'
 import { queriesOf } from './dashboard.js'
 import { openShell, type Shell, shellBlocks } from './typed.js'
 
@@ -24,7 +27,7 @@ interface Alert {
   readonly annotations: Readonly<Record<string, string>>
 }
 
-let project: Project
+let folder: string
 let shell: Shell
 /** By the port that the page has. */
 const ports: Record<number, number> = {}
@@ -65,7 +68,7 @@ const isUp = (address: string) => async () => {
 }
 
 function edit(file: string, change: (text: string) => string): void {
-  const path = join(project.folder, file)
+  const path = join(folder, file)
   writeFileSync(path, change(readFileSync(path, 'utf8')))
 }
 
@@ -73,7 +76,10 @@ test.before(async () => {
   assert.equal(none, [], 'the page has six blocks')
   for (const port of [3000, 9464, 6379, 9090]) ports[port] = await freePort()
   wrong = { port: await freePort(), metrics: await freePort(), redis: await freePort() }
-  project = await makeProject()
+  if (isLong) {
+    folder = mkdtempSync(join(tmpdir(), 'millrace-monitor-'))
+    await pack(root, folder) // the file of which the page says that `npm pack` makes it
+  } else ({ folder } = await makeProject())
   const env = (port: number, metrics: number, redis: number) => ({
     ...process.env,
     PORT: `${port}`,
@@ -81,19 +87,20 @@ test.before(async () => {
     REDIS_URL: `redis://127.0.0.1:${redis}`,
   })
   const replaced = (line: string) => line.replace(/\b(?:3000|9464|6379|9090)\b/g, (port) => `${ports[+port]}`)
-  shell = openShell(project.folder, env(ports[3000]!, ports[9464]!, ports[6379]!), replaced)
-  wrongShell = openShell(project.folder, env(wrong.port, wrong.metrics, wrong.redis), replaced)
+  shell = openShell(folder, env(ports[3000]!, ports[9464]!, ports[6379]!), replaced)
+  wrongShell = openShell(folder, env(wrong.port, wrong.metrics, wrong.redis), replaced)
 })
 test.after(async () => {
   await wrongShell.end()
   await shell.end()
-  rmSync(project.folder, { recursive: true, maxRetries: 5 })
+  rmSync(folder, { recursive: true, maxRetries: 5 })
 })
 
 test('the server of the page runs in a folder that has the package alone, and shows what it refuses', async () => {
   const [install, ...lines] = start!
   const [, names] = /^npm install \.\/millrace-[\d.]+\.tgz (.+)$/.exec(install!)!
-  for (const name of names!.split(' ')) linkModule(project.folder, name)
+  if (isLong) await shell.type(install!)
+  else for (const name of names!.split(' ')) linkModule(folder, name)
   for (const line of lines) await shell.type(line)
   await answers(ports[6379]!)
   await poll(isUp(`http://127.0.0.1:${ports[9464]}`), 'the server')
