@@ -7,7 +7,15 @@ import { Outage } from '../remote/outage.js'
 import type { OutageWatch } from '../remote/outage-watch.js'
 import { TurnBatch, type Waiting } from '../remote/turn-batch.js'
 import { type ClientTls, Lost, type Sending, Transport } from './transport.js'
-import { errorOf, foreign, readDecision, readJson, type ServiceDecision, type WireCheck } from './wire.js'
+import {
+  errorOf,
+  foreign,
+  readDecision,
+  readJson,
+  type ServiceDecision,
+  unavailable,
+  type WireCheck,
+} from './wire.js'
 
 /** An engine of the service. Its name decides which keys it has. */
 export interface NamedEngine {
@@ -141,6 +149,7 @@ export class Engine {
       text: body && JSON.stringify(body),
       headers: this.#headers(body, hasKey),
     }
+    let isOneLost = false
     for (let tries = 1; ; tries++) {
       const sent = this.#transport.send(sending, () => {
         open.isSent ||= !isRead
@@ -152,8 +161,13 @@ export class Engine {
         if (answer.status === 200) return json
         throw errorOf({ ...Object(json), status: answer.status }, body ?? {})
       } catch (error) {
-        if (!(error instanceof Lost)) throw error
+        if (!(error instanceof Lost)) {
+          // What it says of this try is not known of the one that was lost.
+          if (isOneLost && hasChargedNothing(error)) throw unavailable((error as Error).message)
+          throw error
+        }
         const { cause, wasSent } = error
+        isOneLost ||= wasSent && !isRead
         const isSafe = !wasSent || isRead || hasKey
         if (!isSafe || tries === MOST_TRIES || open.isSettled) throw cause
         if (!wasSent) await pause(tries * PAUSE_MS)

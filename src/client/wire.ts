@@ -8,6 +8,7 @@ import type { Answer } from './transport.js'
 
 /** `Infinity`, which JSON has not. */
 const INFINITY = 'Infinity'
+const PENDING = 'ERR_MILLRACE_IDEMPOTENCY_PENDING'
 export type WireNumber = number | typeof INFINITY
 
 export const toWire = (value: number): WireNumber => (value === Number.POSITIVE_INFINITY ? INFINITY : value)
@@ -68,12 +69,17 @@ export function errorOf(problem: Problem, sent: object): Error {
   if (status === 401) return new Error(`UNAUTHORIZED ${detail}`)
   if (status === 403) return new Error(`FORBIDDEN ${detail}`)
   if (status === 503 && code !== undefined && mayBeCharged === false) return new Error(`UNDECIDED ${detail}`)
-  if (status >= 500 || status === 408 || status === 429) return new Error(`UNAVAILABLE ${detail}`)
-  if (typeof code !== 'string') return foreign(detail)
+  // 409 with this code: the request has come before, and is under way.
+  const isUnknown = status >= 500 || status === 408 || status === 429 || code === PENDING
+  if (isUnknown) return unavailable(detail)
+  if (status === 404 || code === undefined || !/^ERR_MILLRACE_/.test(code)) return foreign(detail)
   const { field = 'request', expected = detail } = problem
   const value = (sent as Readonly<Record<string, unknown>>)[field]
   return new MillraceError(code, field, value, expected, mayBeCharged === undefined ? {} : { mayBeCharged })
 }
+
+/** Nobody knows whether the request has been done. */
+export const unavailable = (why: string): Error => new Error(`UNAVAILABLE ${why}`)
 
 export const foreign = (what: string): Error => new Error(`FOREIGN ${what}`)
 
@@ -105,8 +111,11 @@ function readPart(json: unknown): RemotePart {
 /** The limiters that the service shows, the default one first. @throws Error of an answer that has none */
 export function readLimiters(json: unknown): ShownLimiters {
   const { limiters, idempotency = false } = Object(json) as Partial<ShownLimiters>
-  const isList = Array.isArray(limiters) && limiters.every(({ rules }) => Array.isArray(rules))
-  if (!isList) throw foreign('an answer without limiters')
+  const hasRules = (limiter: unknown) => {
+    const { rules } = Object(limiter) as { rules?: unknown }
+    return Array.isArray(rules) && rules.every((rule) => typeof rule === 'object' && rule !== null)
+  }
+  if (!(Array.isArray(limiters) && limiters.every(hasRules))) throw foreign('an answer without limiters')
   return { limiters, idempotency }
 }
 

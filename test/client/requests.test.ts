@@ -172,6 +172,9 @@ test('an answer that says nothing about the request is an outage, whatever its f
     'FOREIGN ': (_, response) => answerJson(response, { allowed: true }),
     'FOREIGN  ': (_, response) => answerJson(response, { ...ADMITTED, remaining: -1 }),
     'FOREIGN   ': (_, response) => response.writeHead(404).end('no such page'),
+    'FOREIGN    ': (_, response) => answerJson(response, { code: 'BadRequest' }, 400),
+    'FOREIGN     ': (_, response) => answerJson(response, { code: 'ERR_MILLRACE_NOT_FOUND' }, 404),
+    'FOREIGN      ': (_, response) => answerJson(response, { decisions: [ADMITTED] }),
   }
   const words = new Set(Object.keys(answers).map((word) => word.trim()))
   assert.equal([...words].sort(), Object.keys(SERVICE_ANSWERS).sort())
@@ -183,6 +186,86 @@ test('an answer that says nothing about the request is an outage, whatever its f
       assert.match(lastFailure!, new RegExp(`^${word.trim()} `))
       assert.is(outages, 1)
     })
+  }
+})
+
+test('a redirection is not followed: no other host gets the token', async () => {
+  const other = await oddServer(sound)
+  await asking(
+    (got, response) => response.writeHead(307, { location: `${other.url}${got.path}` }).end(),
+    async (_, limiter) => {
+      assert.is((await limiter.check('a')).source, 'outage')
+      assert.match((await limiter.stats()).lastFailure!, /^FOREIGN status 307/)
+    },
+  )
+  assert.is(other.got.length, 0)
+  await other.close()
+})
+
+test('an answer of which a part comes, or that is for other keys, decides none of them', async () => {
+  const answers: readonly Parameters<typeof oddServer>[0][] = [
+    (_, response) => {
+      response.writeHead(200, { 'content-length': 1_000 }).write('{"decisions":[', () => response.destroy())
+    },
+    (_, response) => response.writeHead(200).end('{"decisions":['),
+    (_, response) => answerJson(response, ADMITTED),
+    (_, response) => answerJson(response, { decisions: [ADMITTED] }),
+    (_, response) => answerJson(response, { decisions: [ADMITTED, ADMITTED, ADMITTED] }),
+    (_, response) => answerJson(response, { decisions: [ADMITTED, null] }),
+  ]
+  for (const answer of answers) {
+    await asking(answer, async (_, limiter) => {
+      const decided = await Promise.all(['a', 'b'].map((key) => limiter.check(key)))
+      assert.equal(
+        decided.map(({ source }) => source),
+        ['outage', 'outage'],
+      )
+    })
+  }
+})
+
+test('limiters that are none are an outage, and end no process', async () => {
+  const rejections: unknown[] = []
+  const note = (reason: unknown) => void rejections.push(reason)
+  process.on('unhandledRejection', note)
+  const lists = [null, [null], [{ name: 'default' }], [{ name: 'default', rules: [null] }]]
+  for (const limiters of lists) {
+    await asking(
+      (got, response) =>
+        got.path === '/v1/limiters' ? answerJson(response, { limiters }) : answerJson(response, ADMITTED),
+      async (_, limiter) => {
+        assert.is((await limiter.check('a')).allowed, true)
+        const error = await limiter.ready().catch((thrown: unknown) => thrown as MillraceError)
+        assert.is((error as MillraceError).code, 'ERR_MILLRACE_OUTAGE')
+      },
+    )
+  }
+  process.off('unhandledRejection', note)
+  assert.equal(rejections, [])
+})
+
+test('after a try that was lost, no answer to another says that nothing was charged', async () => {
+  const answers = [
+    [503, { code: 'ERR_MILLRACE_UNDECIDED', mayBeCharged: false }],
+    [409, { code: 'ERR_MILLRACE_IDEMPOTENCY_PENDING' }],
+    [401, { code: 'ERR_MILLRACE_UNAUTHORIZED' }],
+  ] as const
+  for (const [status, problem] of answers) {
+    let tries = 0
+    await asking(
+      (got, response) => {
+        if (got.path === '/v1/limiters') answerJson(response, limitersOf(true))
+        else if (++tries === 1) response.destroy()
+        else answerJson(response, problem, status)
+      },
+      async (_, limiter) => {
+        await limiter.ready()
+        const error = await limiter.penalize('a', 1).catch((thrown: unknown) => thrown)
+        const { code, mayBeCharged } = error as MillraceError
+        assert.equal([tries, code, mayBeCharged], [2, 'ERR_MILLRACE_OUTAGE', true], `${status}`)
+      },
+      { retryCharges: true },
+    )
   }
 })
 
