@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process'
 import { accessSync, constants } from 'node:fs'
 import { join } from 'node:path'
 
-export type Program = 'redis-server' | 'memcached' | 'prometheus' | 'nginx'
+export type Program = 'redis-server' | 'memcached' | 'prometheus' | 'nginx' | 'haproxy'
 
 /** Another server with the protocol of Redis, such as valkey-server: a name or a path. */
 const CHOSEN = process.env.MILLRACE_REDIS_SERVER

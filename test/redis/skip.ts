@@ -22,6 +22,8 @@ export const memcachedTest = testWith('memcached')
 export const prometheusTest = testWith('prometheus')
 /** `test` for tests that start nginx. */
 export const nginxTest = testWith('nginx')
+/** `test` for tests that start haproxy. */
+export const haproxyTest = testWith('haproxy')
 
 function testWith(program: Program): ServerTest {
   let isSkipped: boolean | undefined

@@ -12,6 +12,7 @@ import * as assert from 'uvu/assert'
 import { readText } from '../package/root.js'
 import { poll } from '../redis/poll.js'
 import { nginxTest as test } from '../redis/skip.js'
+import { nginxText } from './nginx-text.js'
 
 async function freePort(): Promise<number> {
   const server = createTcp().listen(0, '127.0.0.1')
@@ -35,15 +36,8 @@ async function withNginx(passes: boolean, act: (url: string, stop: () => Promise
     .replace('127.0.0.1:8080;', `${new URL(engine.url).host};`)
     .replace('127.0.0.1:8000', `127.0.0.1:${port}`)
     .replace('127.0.0.1:9000', `127.0.0.1:${(app.address() as AddressInfo).port}`)
-    .replace(
-      'http {',
-      `http {\n access_log off;\n${['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map((name) => ` ${name}_temp_path ${folder};`).join('\n')}`,
-    )
   if (passes) text = text.replace('# proxy_intercept_errors', 'proxy_intercept_errors')
-  writeFileSync(
-    join(folder, 'nginx.conf'),
-    `daemon off;\nmaster_process off;\npid ${folder}/pid;\nerror_log stderr crit;\n${text}`,
-  )
+  writeFileSync(join(folder, 'nginx.conf'), nginxText(text, folder))
   const nginx: ChildProcess = spawn('nginx', ['-p', folder, '-c', join(folder, 'nginx.conf')], {
     stdio: ['ignore', 'ignore', 'ignore'],
   })

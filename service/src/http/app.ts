@@ -14,6 +14,7 @@ import { policyRoutes } from '../routes/policies.js'
 import { readRoutes } from '../routes/read.js'
 import { checkScopes } from '../security/callers.js'
 import { tlsOf } from '../security/tls.js'
+import { takeKeyHeader } from './key-header.js'
 import { problem, problemOf, sendProblem } from './problem.js'
 import { ANY_OBJECT } from './schemas.js'
 
@@ -58,6 +59,7 @@ export async function createApp(
   )
   await app.register(swagger, { openapi: documentOf() })
   checkScopes(app, engine.callers)
+  if (settings.keyHeader) takeKeyHeader(app)
   keepAnswers(app, engine.records, settings.onOutage === 'closed')
   await app.register(async (routes) => {
     for (const add of [

@@ -46,6 +46,10 @@ export const OPTIONS = {
     help: 'The number of engines, for `onOutage: local`: each has its share of the limit.',
     fallback: undefined,
   }),
+  keyHeader: toggle({
+    help: 'The key of each request is in its header `X-Millrace-Key`, by which a balancer chooses the engine. A request with another key in its body is refused.',
+    fallback: false,
+  }),
   policies: text<string | undefined>({
     value: 'url',
     help: 'Where the policies of keys live: `file:PATH`, `lmdb:PATH`, `redis://...`, `mongodb://...`, `dynamodb://REGION/TABLE`.',
