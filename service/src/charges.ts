@@ -60,7 +60,9 @@ export class Charges {
   async #isFirst({ id }: Charge): Promise<boolean> {
     const decision = await this.#once.check(id)
     if (isUndecided(decision))
-      throw new ServiceError(503, 'ERR_MILLRACE_UNDECIDED', undecided(decision).detail)
+      throw new ServiceError(503, 'ERR_MILLRACE_UNDECIDED', undecided(decision, 'check').detail, {
+        mayBeCharged: false,
+      })
     return decision.allowed
   }
 

@@ -137,6 +137,11 @@ test('requests that are no HTTP, or pipelined, or cut short, end only their conn
   await isUp()
 })
 
+test('a path that is none is a problem document', async () => {
+  const { status, body } = await own.get('/v1/%zz')
+  assert.equal([status, body.code], [400, 'ERR_MILLRACE_INVALID_OPTION'])
+})
+
 test('a client that sends slowly is cut off, before, in and after its headers', async () => {
   const slow = ['', 'POST /v1/check HTTP/1.1\r\nhost:', `${head(100)}\r\n{"key":`]
   for (const answer of await Promise.all(slow.map((text) => raw(text, { end: false }))))

@@ -52,4 +52,25 @@ test('a request identifier is echoed', () =>
     assert.is(headers.get('x-request-id'), 'abc')
   }))
 
+test('a 429 that is sent again for its Idempotency-Key says when to retry, too', () =>
+  withEngine(async ({ post }) => {
+    await post('/v1/check', { key: 'a', cost: 3 })
+    const ask = () => post('/v1/check?status=decision', { key: 'a' }, { 'idempotency-key': 'one' })
+    const [first, again] = [await ask(), await ask()]
+    assert.equal([again.status, again.headers.get('idempotency-replayed')], [429, 'true'])
+    for (const name of ['retry-after', 'ratelimit', 'ratelimit-policy']) {
+      assert.ok(first.headers.get(name), name)
+      assert.is(again.headers.get(name), first.headers.get(name), name)
+    }
+  }))
+
+test('a key of UTF-8 in the headers of /v1/auth is the same as in a body', () =>
+  withEngine(async ({ get, post }) => {
+    for (const key of ['José', '日本', 'plain']) {
+      const header = Buffer.from(key).toString('latin1')
+      assert.is((await get('/v1/auth', { 'x-millrace-key': header })).status, 204)
+      assert.is((await post('/v1/peek', { key })).body.remaining, 2, key)
+    }
+  }))
+
 test.run()

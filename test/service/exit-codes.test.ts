@@ -59,6 +59,9 @@ test('an option that is unknown, wrong or missing is exit code 2', async () => {
   )
   await fails(['--limiters', '{a'], 2, /--limiters: expected limiters by name/)
   await fails([...LIMIT, '--host', '0.0.0.0'], 2, /host: expected tokens or TLS/)
+  const digits = ['--config', file('countsPassword: 12345678\n'), ...LIMIT]
+  await fails(digits, 2, /countsPassword: expected a text .*, got another value$/)
+  await fails([...LIMIT, '--tls-cert', file('x'), '--tls-key', 'none'], 2, /tlsCert, tlsKey.*: expected PEM/)
   await fails([...LIMIT, '--tls-cert', 'x'], 2, /tlsKey: expected a file beside tlsCert/)
 })
 

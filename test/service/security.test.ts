@@ -2,6 +2,7 @@
 import { execFileSync } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { request } from 'node:https'
+import { connect } from 'node:net'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { makeCertificate } from './certificates.js'
@@ -132,6 +133,18 @@ test('mutual TLS: a client without a certificate of the authority gets no answer
   assert.type(await ask('/v1/limiters', 'stranger'), 'string')
   assert.type(await ask('/v1/limiters'), 'string')
   await own.close()
+})
+
+test('what is no HTTP is in no log, at any level', async () => {
+  const process = await command(['--limit', '10/1m', '--port', '0'], { MILLRACE_SERVE_LOG_LEVEL: 'trace' })
+  const socket = connect(Number(new URL(process.url).port), '127.0.0.1')
+  socket.end('POST /v1/check HTTP/1.1\r\nhost: a\r\nauthorization: Bearer the-token\r\n\u0001\r\n\r\n')
+  let answer = ''
+  for await (const part of socket) answer += part
+  assert.match(answer, /^HTTP\/1.1 400/)
+  assert.is(await process.end(), 0)
+  const bytes = [...Buffer.from('the-token')].join(',')
+  assert.not.ok(process.stderr.includes(bytes) || process.stderr.includes('the-token'), process.stderr)
 })
 
 test('no key, token or body is in the log at info, whatever goes wrong', async () => {

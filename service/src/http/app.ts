@@ -1,5 +1,6 @@
 // The HTTP server of an engine, before it listens.
 import { readFileSync } from 'node:fs'
+import type { Socket } from 'node:net'
 import swagger from '@fastify/swagger'
 import Fastify, { type FastifyInstance, type FastifyServerOptions, LogController } from 'fastify'
 import type { Engine } from '../engine.js'
@@ -33,6 +34,8 @@ export async function createApp(
     requestIdHeader: 'x-request-id',
     forceCloseConnections: 'idle',
     return503OnClosing: false,
+    clientErrorHandler: refuseBrokenRequest,
+    frameworkErrors: (_error, _request, reply) => void sendProblem(reply, BAD_URL),
   }) as unknown as FastifyInstance
   app.server.maxConnections = settings.maxConnections
   app.removeContentTypeParser('text/plain')
@@ -82,6 +85,20 @@ export async function createApp(
     )
   })
   return app
+}
+
+const BAD_URL = problem(400, 'ERR_MILLRACE_INVALID_OPTION', 'The path is not a valid one.')
+const STATUS_OF_ERROR: Readonly<Record<string, string>> = {
+  ERR_HTTP_REQUEST_TIMEOUT: '408 Request Timeout',
+  HPE_HEADER_OVERFLOW: '431 Request Header Fields Too Large',
+}
+
+/** Answers what is no HTTP, and ends the connection. The error has the bytes of the request, so it is not logged. */
+function refuseBrokenRequest({ code }: NodeJS.ErrnoException, socket: Socket): void {
+  const status = STATUS_OF_ERROR[code ?? ''] ?? '400 Bad Request'
+  if (socket.writable && code !== 'ECONNRESET')
+    socket.write(`HTTP/1.1 ${status}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n`)
+  socket.destroy()
 }
 
 /** Slow clients are cut, and nothing that a client sends is without a bound. */

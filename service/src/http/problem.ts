@@ -119,9 +119,11 @@ function ofValidation({ validation, validationContext }: FastifyError): Problem 
 }
 
 /** The problem of a decision that nobody has made: a store is away. It is never a 429. */
-export const undecided = (decision: Decision): Problem =>
+export const undecided = (decision: Decision, method: 'check' | 'peek'): Problem =>
   problem(503, 'ERR_MILLRACE_UNDECIDED', 'The store does not answer, so nobody has decided.', {
     decision: wireDecision(decision),
+    // Without a policy nothing has been sent to the store of counts.
+    ...((method === 'peek' || decision.source === 'config') && { mayBeCharged: false }),
   })
 
 /** Whether a store has left a request undecided, and the outage refuses it. */

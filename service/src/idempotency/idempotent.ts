@@ -59,7 +59,7 @@ export function keepAnswers(app: FastifyInstance, records: Records | undefined, 
         const type = String(reply.getHeader('content-type'))
         await records!.keep(id, {
           request: fingerprint,
-          answer: { status: reply.statusCode, type, body: payload },
+          answer: { status: reply.statusCode, type, body: payload, headers: headersOf(reply) },
         })
       }
     } catch (error) {
@@ -98,10 +98,19 @@ async function begin(
     )
     sendProblem(reply.header('retry-after', 1), pending)
   } else {
-    const { status, type, body } = kept.answer
-    reply.code(status).header('content-type', type).header('idempotency-replayed', 'true').send(body)
+    const { status, type, body, headers = {} } = kept.answer
+    const own = { ...headers, 'content-type': type, 'idempotency-replayed': 'true' }
+    reply.code(status).headers(own).send(body)
   }
 }
+
+/** The headers that a decision has set. */
+const headersOf = (reply: FastifyReply): Record<string, string> =>
+  Object.fromEntries(
+    Object.entries(reply.getHeaders()).flatMap(([name, value]) =>
+      name === 'retry-after' || name.startsWith('ratelimit') ? [[name, String(value)]] : [],
+    ),
+  )
 
 const digest = (...parts: readonly string[]): string =>
   createHash('sha256').update(JSON.stringify(parts)).digest('base64url')

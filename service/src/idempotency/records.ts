@@ -5,6 +5,8 @@ export interface KeptAnswer {
   readonly status: number
   readonly type: string
   readonly body: string
+  /** Those of a decision, such as `Retry-After`. */
+  readonly headers?: Readonly<Record<string, string>>
 }
 
 /** What is kept under an identifier: the request's fingerprint, and the answer once there is one. */

@@ -35,7 +35,9 @@ export const text = <T extends string | undefined>(own: Own<T>): Option<T> => ({
   ...own,
   fromText: asIs,
   check: (value, name) =>
-    typeof value === 'string' && value !== '' ? (value as T) : fail(name, 'a text that is not empty', value),
+    typeof value === 'string' && value !== ''
+      ? (value as T)
+      : fail(name, 'a text that is not empty, between quotes if it is of digits', {}), // it may be a password
 })
 
 export const choice = <T extends string>(choices: readonly T[], own: Own<T>): Option<T> => ({

@@ -1,4 +1,5 @@
 // `GET /v1/auth` for `auth_request` of nginx: the key and the cost are headers, the answer has no body.
+import { isUtf8 } from 'node:buffer'
 import type { FastifyInstance } from 'fastify'
 import type { Engine } from '../engine.js'
 import { writeHeaders } from '../http/headers.js'
@@ -39,10 +40,10 @@ export function authRoute(app: FastifyInstance, { limiters }: Engine): void {
       },
     },
     async ({ headers }, reply) => {
-      const key = headers['x-millrace-key'] as string
+      const key = keyIn(headers['x-millrace-key'] as string)
       const [, limiter] = limiterOf(limiters, headers['x-millrace-limiter'] as string | undefined)
       const decision = await limiter.check(key, costIn(headers['x-millrace-cost'] as string | undefined))
-      if (isUndecided(decision)) return sendUndecided(reply, decision)
+      if (isUndecided(decision)) return sendUndecided(reply, decision, 'check')
       writeHeaders(reply, limiter, decision)
       if (decision.allowed) return reply.code(204).send()
       return sendProblem(
@@ -53,6 +54,12 @@ export function authRoute(app: FastifyInstance, { limiters }: Engine): void {
       )
     },
   )
+}
+
+/** The same key as in a body: Node.js reads each byte of a header as a character, and clients send UTF-8. */
+function keyIn(header: string): string {
+  const bytes = Buffer.from(header, 'latin1')
+  return isUtf8(bytes) ? bytes.toString() : header
 }
 
 function costIn(text = '1'): number {

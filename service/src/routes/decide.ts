@@ -71,7 +71,7 @@ export function decideRoutes(app: FastifyInstance, engine: Engine): void {
       const { key, cost } = body
       const [name, limiter] = limiterOf(engine.limiters, body.limiter)
       const decision = await limiter.check(key, cost)
-      if (isUndecided(decision)) return sendUndecided(reply, decision)
+      if (isUndecided(decision)) return sendUndecided(reply, decision, 'check')
       const reservation = decision.allowed ? engine.charges.tokenOf(name, key, cost, decision) : undefined
       return { ...wireDecision(decision), ...(reservation !== undefined && { reservation }) }
     },
@@ -84,7 +84,7 @@ function one(engine: Engine, method: Method, request: FastifyRequest<Asked>, rep
   const [name, limiter] = limiterOf(engine.limiters, body.limiter)
   const decided = limiter[method](body.key, body.cost, optionsOf(body.limit))
   const finish = (decision: Decision) => {
-    if (isUndecided(decision)) return sendUndecided(reply, decision)
+    if (isUndecided(decision)) return sendUndecided(reply, decision, method)
     const answer = answerOf(engine, name, body, body.token, decision)
     if (query.status !== 'decision') return answer // sent by Fastify: a reply that is returned costs listeners
     writeHeaders(reply, limiter as AnyLimiter, decision)
@@ -107,7 +107,7 @@ async function many(engine: Engine, method: Method, { token }: Body, checks: rea
         const [name, limiter] = limiterOf(engine.limiters, check.limiter)
         const finish = (decision: Decision) =>
           isUndecided(decision)
-            ? { error: undecided(decision) }
+            ? { error: undecided(decision, method) }
             : answerOf(engine, name, check, token, decision)
         const decided = limiter[method](check.key, check.cost, optionsOf(check.limit))
         return decided instanceof Promise ? decided.then(finish).catch(failed) : finish(decided)
@@ -132,8 +132,8 @@ function answerOf(
   return token === undefined ? answer : { ...answer, token }
 }
 
-export const sendUndecided = (reply: FastifyReply, decision: Decision): FastifyReply =>
-  sendProblem(reply.header('retry-after', 1), undecided(decision))
+export const sendUndecided = (reply: FastifyReply, decision: Decision, method: Method): FastifyReply =>
+  sendProblem(reply.header('retry-after', 1), undecided(decision, method))
 
 const hasLimit = ({ limit, checks }: Body): boolean =>
   limit !== undefined || (checks?.some((check) => check.limit !== undefined) ?? false)
