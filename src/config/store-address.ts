@@ -53,9 +53,15 @@ export function readStoreAddress(url: string): StoreAddress {
   return read(url)
 }
 
-/** A URL without its password, for messages. */
+/**
+ * A URL without its password, for messages. A password that is not encoded may have a slash, a question mark or an @: it
+ * ends at the last @ before the query, or at the last one of all if what would be the port is no number.
+ */
 export function shownUrl(url: string): string {
-  return url.replace(/^([^:]+:\/\/[^/?]*?:)[^/?]*@/, '$1***@')
+  const shown = url
+    .replace(/^([^:]+:\/\/[^/?@:]*:)[^?]*@/, '$1***@')
+    .replace(/^([^:]+:\/\/[^/?@:]*:)(?!\d*(?:[/?#,]|$)|\*\*\*@).*@/, '$1***@')
+  return shown.replace(/([?&](?:password|pass|pwd)=)[^&#]*/gi, '$1***')
 }
 
 function invalid(url: string, expected: string): WrongAddress {

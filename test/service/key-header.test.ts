@@ -45,6 +45,20 @@ for (const [route, fields] of Object.entries(ROUTES)) {
     }))
 }
 
+test('a key of the header is the same as in a body: both are UTF-8', () =>
+  withEngine(async (own) => {
+    const header = Buffer.from('clé').toString('latin1')
+    for (const [body, remaining] of [
+      [{ key: 'clé' }, 9],
+      [{}, 8],
+    ] as const) {
+      const { status, body: answer } = await own.post('/v1/check', body, by(header))
+      assert.equal([status, answer.remaining], [200, remaining])
+    }
+    const { status } = await own.post('/v1/check', { key: 'clé' }, by('cl\xe9'))
+    assert.is(status, 200, 'a client that writes Latin-1')
+  }))
+
 for (const method of ['check', 'peek']) {
   test(`/v1/${method} decides a batch of one key, and refuses one of several before it charges any`, () =>
     withEngine(async (own) => {

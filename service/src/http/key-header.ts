@@ -1,4 +1,5 @@
 // The option `keyHeader`: a balancer sends each key to its engine by the header X-Millrace-Key.
+import { isUtf8 } from 'node:buffer'
 import type { FastifyInstance } from 'fastify'
 import { ServiceError } from './problem.js'
 
@@ -17,8 +18,9 @@ interface Keyed {
 export function takeKeyHeader(app: FastifyInstance): void {
   app.addHook('preValidation', ({ headers, routeOptions, body }, _reply, done) => {
     if (!ROUTES.test(routeOptions.url ?? '')) return done()
-    const key = headers[HEADER]
-    if (typeof key !== 'string' || key === '') return done(missing())
+    const header = headers[HEADER]
+    if (typeof header !== 'string' || header === '') return done(missing())
+    const key = keyIn(header)
     const { token, reservation, checks } = Object(body) as Record<string, unknown>
     if (Array.isArray(checks)) {
       const keyed = checks.filter(isObject)
@@ -30,6 +32,12 @@ export function takeKeyHeader(app: FastifyInstance): void {
     body.key ??= key
     return body.key === key ? done() : done(several('key'))
   })
+}
+
+/** The same key as in a body: Node.js reads each byte of a header as a character, and clients send UTF-8. */
+export function keyIn(header: string): string {
+  const bytes = Buffer.from(header, 'latin1')
+  return isUtf8(bytes) ? bytes.toString() : header
 }
 
 const isObject = (value: unknown): value is Keyed =>

@@ -1,8 +1,8 @@
 // `GET /v1/auth` for `auth_request` of nginx: the key and the cost are headers, the answer has no body.
-import { isUtf8 } from 'node:buffer'
 import type { FastifyInstance } from 'fastify'
 import type { Engine } from '../engine.js'
 import { writeHeaders } from '../http/headers.js'
+import { keyIn } from '../http/key-header.js'
 import { isUndecided, problem, ServiceError, sendProblem } from '../http/problem.js'
 import { answers, PROBLEM } from '../http/schemas.js'
 import { wireDecision } from '../http/wire.js'
@@ -54,12 +54,6 @@ export function authRoute(app: FastifyInstance, { limiters }: Engine): void {
       )
     },
   )
-}
-
-/** The same key as in a body: Node.js reads each byte of a header as a character, and clients send UTF-8. */
-function keyIn(header: string): string {
-  const bytes = Buffer.from(header, 'latin1')
-  return isUtf8(bytes) ? bytes.toString() : header
 }
 
 function costIn(text = '1'): number {

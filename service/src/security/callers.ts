@@ -1,5 +1,7 @@
 // Who asks, and what that lets them do.
+
 import { createHash, timingSafeEqual } from 'node:crypto'
+import { isIP } from 'node:net'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { ServiceError } from '../http/problem.js'
 import type { Scope, TokenOptions } from '../options/checks.js'
@@ -78,7 +80,7 @@ const isOnLoopback = ({ socket }: FastifyRequest): boolean => isLoopback(socket.
 
 /** Whether an address, or the name `localhost`, is of this machine only. */
 export const isLoopback = (address: string): boolean =>
-  /^(?:::ffff:)?127\./.test(address) || address === '::1' || address === 'localhost'
+  (isIP(address) !== 0 && /^(?:::ffff:)?127\./.test(address)) || address === '::1' || address === 'localhost'
 
 /** Refuses requests whose caller lacks the scope of the route, before the body is read. */
 export function checkScopes(app: FastifyInstance, callers: Callers): void {
