@@ -6,13 +6,14 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { test } from 'uvu'
+import { test as always } from 'uvu'
 import * as assert from 'uvu/assert'
+import { test } from '../native/addon-test.js'
 import { sized } from '../size.js'
 import { of, readSeries, sum } from './scrape.js'
 
 const folder = mkdtempSync(join(tmpdir(), 'millrace-metrics-'))
-test.after(() => rmSync(folder, { recursive: true }))
+always.after(() => rmSync(folder, { recursive: true }))
 
 const USERS = ['alice', 'bob', 'carol']
 const REQUESTS = sized({ quick: 800, full: 8_000 })

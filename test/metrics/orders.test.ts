@@ -1,15 +1,15 @@
-// run: own, also-full
+// run: own
 // Limiters that are registered, used, taken out, closed and registered again, in threads that come and go, in random
 // orders: a counter never falls, and is what was decided. What is of the present is that of open limiters.
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { sized } from '../size.js'
 import { Actor, type Order, type Place } from './actor.js'
 import { of, type Series, scrape } from './scrape.js'
 
-const STEPS = sized({ quick: 120, full: 600 })
+/** So that few limiters of one name close: more than 16 of their memories are not told apart. */
+const STEPS = 120
 const DECISIONS = 'millrace_decisions_total'
 
 /** What is known of a limiter. */

@@ -39,7 +39,9 @@ test('the tarball has exactly the files that users need', () => {
       .map((entry) => join(entry.parentPath, entry.name).slice(root.length).replaceAll('\\', '/')),
   )
   papers.push(
-    ...documents.filter((file) => !/^(?:examples\/access\.log|docs\/reference\/api\/.*)$/.test(file)),
+    ...documents.filter(
+      (file) => !/^(?:examples\/access\.log|docs\/(?:measurements|reference\/api)\/.*)$/.test(file),
+    ),
   )
   assert.ok(code.length > 50)
   assert.equal(
@@ -55,7 +57,7 @@ test('every link of a document leads to a file of the package, or to the web', (
     const text = readFileSync(join(project.installed, file), 'utf8')
     for (const [, link = ''] of text.matchAll(/\]\(([^)\s]+)\)/g)) {
       const target = posix.join(posix.dirname(file), link.replace(/#.*/, ''))
-      const isThere = target.startsWith('docs/reference/api/')
+      const isThere = /^docs\/(?:measurements|reference\/api)\//.test(target)
         ? existsSync(join(root, target))
         : files.includes(target)
       if (!/^(https:|#)/.test(link)) assert.ok(isThere, `${file}: ${link}`)
