@@ -23,7 +23,10 @@ const PENALIZE: KeyChange = {
   takesKey: true,
 }
 
-/** A charge is given back by its token. Of what was used some time ago, the service is told when it is asked again. */
+/**
+ * The requests that change a key. `giveBack` is none of them: it goes by the token of its decision. `penalizeAgo` reports
+ * to the service what the client admitted by its own share during an outage.
+ */
 export const KEY_CHANGES: Readonly<Record<Exclude<Changing, 'giveBack'>, KeyChange>> = {
   penalize: PENALIZE,
   penalizeAgo: PENALIZE,

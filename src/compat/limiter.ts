@@ -1,8 +1,9 @@
 /** In place of the package limiter 4. */
 import { checkObject } from '../api/checks.js'
 import type { Limiter, LimiterStats } from '../api/limiter.js'
+import { NO_TABLE } from '../core/no-table.js'
 import { Fifo, sleep } from './fifo.js'
-import { joined, NO_TABLE, statsOf } from './stats.js'
+import { joined, statsOf } from './stats.js'
 import { checkTokens, type Interval, nowMs, TokenBucket } from './token-bucket.js'
 import { TokenCounts } from './token-counts.js'
 
@@ -125,7 +126,7 @@ export class RateLimiter {
    * are those of the limiter.
    */
   stats(): LimiterStats {
-    const { shared, ...tables } = this.#tokens.stats() ?? NO_TABLE
+    const { shared, ...tables } = this.#tokens.stats() ?? { ...NO_TABLE, shared: undefined }
     return statsOf([this.#decided], joined([tables]), { waiting: this.#requests?.pending ?? 0, shared })
   }
 

@@ -1,6 +1,7 @@
 // What `stats()` of a drop-in returns: the counts of a limiter that decides on the calling thread.
 import type { Limiter, LimiterStats } from '../api/limiter.js'
 import { DecisionCounts } from '../core/decision-counts.js'
+import { NO_TABLE } from '../core/no-table.js'
 import { sumOf } from '../core/sum-of.js'
 
 /** The name of a rule that has none, as of a limiter. */
@@ -14,20 +15,6 @@ export type TableStats = Pick<
   LimiterStats,
   'keys' | 'places' | 'bytes' | 'lostWays' | 'native' | (typeof GROWING)[number]
 >
-
-/** What has no table. */
-export const NO_TABLE: TableStats & { readonly shared?: undefined } = {
-  keys: 0,
-  places: 0,
-  evicted: 0,
-  evictedLive: 0,
-  noRoom: 0,
-  blocksEvicted: 0,
-  damaged: 0,
-  lostWays: 0,
-  bytes: 0,
-  native: 'none',
-}
 
 /** The tables of several limiters: `keys` and `places` are those of the fullest one, in which a key counts once. */
 export const tablesOf = (limiters: Iterable<Limiter>): TableStats =>
@@ -49,7 +36,7 @@ export function joined(tables: Iterable<TableStats>): TableStats {
 
 /** What remains of tables that are closed: what they have counted. */
 export function afterClosing(tables: TableStats): TableStats {
-  const left = { ...NO_TABLE }
+  const left: { -readonly [Name in keyof TableStats]: TableStats[Name] } = { ...NO_TABLE }
   for (const name of GROWING) left[name] = tables[name]
   return left
 }

@@ -1,8 +1,9 @@
 import { checkObject } from '../api/checks.js'
 import type { LimiterStats } from '../api/limiter.js'
 import { checkNearLimit } from '../core/near-limit.js'
+import { NO_TABLE } from '../core/no-table.js'
 import { Fifo, sleep } from './fifo.js'
-import { NO_TABLE, statsOf } from './stats.js'
+import { statsOf } from './stats.js'
 import { TokenCounts } from './token-counts.js'
 import { WallClock } from './wall-clock.js'
 

@@ -19,7 +19,7 @@ export class Collection {
   /** Those that were taken out while they were open, by what counts. They may come back. */
   readonly #outside = new WeakMap<object, Registered[]>()
   readonly #series = new AllSeries()
-  readonly #past = new Totals(this.#series)
+  readonly #past = new Totals(this.#series, true)
   /** For what a limiter that calls stores is registered; undefined: for nothing. */
   #callers = new WeakMap<object, Registered | undefined>()
   #endListening: (() => void) | undefined

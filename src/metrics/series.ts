@@ -68,10 +68,13 @@ export class AllSeries {
 /** Sums of samples, by metric, label set and memory. */
 export class Totals {
   readonly #all: AllSeries
+  readonly #isLasting: boolean
   readonly #series = new Map<string, Map<string, Series>>()
 
-  constructor(all = new AllSeries()) {
+  /** @param isLasting samples are added as long as the process runs: then few memories are told apart */
+  constructor(all: AllSeries, isLasting = false) {
     this.#all = all
+    this.#isLasting = isLasting
   }
 
   /** @param sign -1 takes out what was added */
@@ -83,12 +86,14 @@ export class Totals {
     for (const [own, value, memory] of samples) {
       const { values } = this.#seriesOf(metric, own)
       const before = values.get(memory)
-      if (metric.combine === 'sum') {
+      // A memory has one number, by whichever thread it was read. Each of the earlier ones was added once.
+      if (metric.combine === 'sum' || memory === EARLIER) {
         const more = sign === 1 ? value : negative(value)
         values.set(memory, before === undefined ? more : sumOfBoth(before, more))
       } else if (sign === 1) {
+        values.delete(memory) // it is the latest from now on
         values.set(memory, Math.max((before as number | undefined) ?? 0, value as number))
-        if (values.size > MOST_MEMORIES) joinEarliest(values)
+        if (this.#isLasting && values.size > MOST_MEMORIES) joinEarliest(values)
       }
     }
   }

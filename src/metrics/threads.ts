@@ -4,7 +4,7 @@ import { randomUUID } from 'node:crypto'
 import { BroadcastChannel, type MessagePort, receiveMessageOnPort } from 'node:worker_threads'
 import { clearTimeout, setTimeout } from '../core/real-timers.js'
 import { Collection } from './collection.js'
-import { countersIn, type Samples, Totals } from './series.js'
+import { AllSeries, countersIn, type Samples, Totals } from './series.js'
 import type { Counting } from './stats.js'
 
 const CHANNEL = 'millrace/metrics'
@@ -135,7 +135,7 @@ export class ThreadCounts {
   /** The last numbers of the threads that answer. */
   readonly #live = new Map<string, Samples>()
   /** Of all others: one sum, however many threads there were. */
-  readonly #ended = new Totals()
+  readonly #ended = new Totals(new AllSeries(), true)
   readonly #deadline: Deadline
   /** The threads that have not answered the present question. */
   #asked: { readonly ask: string; readonly missing: Set<string>; readonly done: () => void } | undefined

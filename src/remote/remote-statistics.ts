@@ -6,6 +6,7 @@ import {
   type WithoutStore,
 } from '../core/decision-counts.js'
 import { type Latency, LatencyCounts } from '../core/latency.js'
+import { NO_TABLE } from '../core/no-table.js'
 import { messageOf } from './last-error.js'
 import type { Outage } from './outage.js'
 import type { OutageWatch } from './outage-watch.js'
@@ -86,19 +87,10 @@ export class RedisStatistics {
     const { withoutStore } = this.decisions
     const own = this.decisions.present()
     return {
-      keys: 0,
-      places: 0,
+      ...NO_TABLE,
       allowed: own.admitted,
       denied: own.refused,
       shadowDenied: own.shadowRefused,
-      evicted: 0,
-      evictedLive: 0,
-      noRoom: 0,
-      blocksEvicted: 0,
-      damaged: 0,
-      lostWays: 0,
-      bytes: 0,
-      native: 'none',
       own,
       waiting,
       local: withoutStore.local,
