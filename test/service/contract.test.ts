@@ -34,7 +34,7 @@ const redis = await startRedis()
 const url = `redis://127.0.0.1:${redis.port}`
 const asked = await engine({ limit: '3/1m', tokens, policies: url, maxBody: 2_048 })
 /** Its Redis will be stopped. */
-const onRedis = await engine({ limit: '3/1m', tokens, counts: url, policies: url })
+const onRedis = await engine({ limit: '3/1m', tokens, counts: url, deadline: '10s', policies: url })
 /** Its limiter is closed: it can't decide. */
 const broken = createLimiter({ limit: 1, window: '1m' })
 await broken.close()

@@ -152,7 +152,7 @@ test('a password of Redis is changed without a restart', async () => {
   const redis = await startRedis({ args: ['--requirepass', 'one'] })
   const file = put('password', 'one\n')
   const url = `redis://127.0.0.1:${redis.port}`
-  const own = await engine({ limit: '100/1m', counts: url, countsPasswordFile: file })
+  const own = await engine({ limit: '100/1m', counts: url, deadline: '10s', countsPasswordFile: file })
   assert.is((await own.post('/v1/check', { key: 'a' })).status, 200)
   put('password', 'two')
   own.reload()
@@ -233,7 +233,12 @@ test('it warns of a random signing key, and of policies of one machine while cou
   assert.match(alone.warnings[0]!, /^signingKeys: none is configured/)
   await alone.close()
   const signingKeys = ['a signing key of 32 characters, or more']
-  const shared = await engine({ ...options, signingKeys, counts: `redis://127.0.0.1:${redis.port}` })
+  const shared = await engine({
+    ...options,
+    signingKeys,
+    counts: `redis://127.0.0.1:${redis.port}`,
+    deadline: '10s',
+  })
   assert.is(shared.warnings.length, 1)
   assert.match(shared.warnings[0]!, /^policies: .* is a file of this machine/)
   await shared.close()
