@@ -97,6 +97,7 @@ export const LONG: readonly Part[] = [
     args: ['--max-old-space-size=12000', 'test/model/way-protocol.mjs'],
     budgetSeconds: 2.5 * HOUR,
   },
+  { name: 'leases', args: ['test/model/leases/main.mjs', '--runs', '1000000'], budgetSeconds: HOUR },
   { name: 'broken-model', args: ['test/model/way-protocol.mjs', '--broken'], budgetSeconds: 480 },
   {
     name: 'explore',
