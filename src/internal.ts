@@ -13,6 +13,7 @@ export {
 export { ALGORITHM_OPTIONS } from './core/algorithms.js'
 export { monotonicClock } from './core/clock.js'
 export { isBlocked } from './core/decision-counts.js'
+export { mayBeCharged } from './core/decision-source.js'
 export { formatDuration, parseDuration } from './core/duration.js'
 export type { InlineDecision } from './core/inline-decision.js'
 export { meantBy } from './core/option-names.js'

@@ -29,6 +29,11 @@ export class Charges {
     return this.#signer.tokenOf({ limiter, key, cost, receipt, ...place })
   }
 
+  /** The key of a token. @throws ServiceError for a token that is wrong */
+  keyOf(token: string, field: string): string {
+    return this.#signer.chargeOf(token, field).key
+  }
+
   /** Gives back a charge. Resolves with the units: 0 if it was given back or settled before. */
   async refund(token: string, field: string): Promise<number> {
     const charge = this.#signer.chargeOf(token, field)

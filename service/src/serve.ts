@@ -63,14 +63,16 @@ export function serve(options: ServeOptions, parts: Parts = {}): Promise<Served>
 export async function start(read: () => Read, parts: Parts = {}): Promise<Served> {
   const { settings } = read()
   checkTogether(settings, parts.limiters !== undefined)
-  const { host, port, tokens, tokenLifetime, signingKeys, tlsClientCa, logLevel } = settings
+  const { host, port, tokenLifetime, signingKeys, logLevel } = settings
   const { drainDelay, drainTimeout } = settings
   const policies =
     settings.policies === undefined ? undefined : openPolicies(settings.policies, settings.policiesPassword)
   let counts: Counts | undefined
   let log: FastifyBaseLogger | undefined
   const listeners: Listeners = {
-    onOutageChange: ({ policy, store, state }) => log?.warn({ policy, store }, `counts: ${state}`),
+    onOutageChange: ({ policy, store, state, cause }) =>
+      log?.warn({ policy, store, ...(cause !== undefined && { cause: String(cause) }) }, `counts: ${state}`),
+    onRecordError: ({ message }) => log?.warn({ error: message }, 'an answer could not be forgotten'),
     onConfigError: ({ code }) => log?.warn({ code }, 'policies: a limiter goes on with what it knows'),
   }
   try {
@@ -81,7 +83,7 @@ export async function start(read: () => Read, parts: Parts = {}): Promise<Served
     await withinStart(`counts: ${shownUrl(settings.counts)}`, counts.ready())
     if (policies !== undefined)
       await withinStart(`policies: ${shownUrl(settings.policies!)}`, policies.store.find(['millrace']))
-    const callers = new Callers(tokens, tlsClientCa !== undefined)
+    const callers = new Callers(settings)
     const signer = new Signer(signingKeys.length > 0 ? signingKeys : [randomKey()], tokenLifetime)
     const { limiters, once, records, isShared } = counts
     const charges = new Charges(limiters, once, signer, isShared ? undefined : randomUUID())

@@ -7,6 +7,7 @@ import { checkRules, type Rule } from '../core/rule.js'
 import { MAX_LIMIT } from '../core/rule-algorithms.js'
 import { FLAGS, type FlagName } from '../core/rule-options.js'
 import type { RemoteRule } from '../remote/remote-rule.js'
+import { isUnlimited } from './wire.js'
 
 /** The rules that a user expects. @throws MillraceError `ERR_MILLRACE_INVALID_RULE` */
 export const rulesExpected = (rules: unknown): readonly RemoteRule[] => checkRules(rules).map(remoteRule)
@@ -21,6 +22,9 @@ export const rulesShown = (rules: readonly LimiterRule[]): readonly RemoteRule[]
 function optionsOf(rule: LimiterRule): object {
   const { name, limit, windowMs, granularityMs, edge, algorithm = DEFAULT_ALGORITHM } = rule
   const { align, burst, maxLimit, unit } = rule
+  // A rule without a limit counts nothing: here it stands as one that nobody reaches.
+  if (isUnlimited(limit))
+    return { name, limit: MAX_LIMIT * (unit ?? 1), window: millisecondsAs(windowMs), unit }
   const flags = FLAGS.map(([flag]) => [flag, rule[flag as FlagName]] as const).filter(
     ([, is]) => is !== undefined,
   )

@@ -52,12 +52,19 @@ const MOST_CONNECTIONS = 64
 /** In UTF-16 code units: 1,024 decisions of 16 rules are a fifth of that. */
 const LONGEST_ANSWER = 16_777_216
 
+/**
+ * By TLS 1.3 a client is connected before the server has read its certificate. A server that does not take it may end the
+ * connection without a word.
+ */
+const HUNG_UP = new Error('HUNGUP the connection ended after the certificate of this client')
+
 /** The connections to one engine, which stay open for further requests. */
 export class Transport {
   readonly #request: typeof httpRequest
   readonly #agent: HttpAgent
   readonly #options: RequestOptions
   readonly #base: string
+  readonly #hasCertificate: boolean
 
   constructor(url: URL, tls: ClientTls) {
     const isSecure = url.protocol === 'https:'
@@ -65,6 +72,7 @@ export class Transport {
     this.#agent = isSecure
       ? new HttpsAgent({ ...options, ...tls } as ConstructorParameters<typeof HttpsAgent>[0])
       : new HttpAgent(options)
+    this.#hasCertificate = tls.cert !== undefined
     this.#request = isSecure ? httpsRequest : httpRequest
     const host = url.hostname.replace(/^\[|\]$/g, '') // an IPv6 address has brackets in a URL only
     this.#options = { agent: this.#agent, host, ...(url.port !== '' && { port: url.port }) }
@@ -94,7 +102,10 @@ export class Transport {
     })
     const answer = new Promise<Answer>((resolve, reject) => {
       const fail = (error: unknown) => reject(new Lost(error, wasSent))
-      request.on('error', fail)
+      request.on('error', (error: NodeJS.ErrnoException) => {
+        const isAlone = wasSent && !request.reusedSocket && error.code === 'ECONNRESET'
+        fail(isAlone && this.#hasCertificate ? HUNG_UP : error)
+      })
       request.on('response', (response: IncomingMessage) => {
         const chunks: string[] = []
         let length = 0

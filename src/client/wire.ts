@@ -11,6 +11,9 @@ const INFINITY = 'Infinity'
 const PENDING = 'ERR_MILLRACE_IDEMPOTENCY_PENDING'
 export type WireNumber = number | typeof INFINITY
 
+/** Whether a limit of an answer is none. */
+export const isUnlimited = (limit: unknown): boolean => limit === INFINITY
+
 export const toWire = (value: number): WireNumber => (value === Number.POSITIVE_INFINITY ? INFINITY : value)
 
 const isFigure = (value: unknown): boolean =>

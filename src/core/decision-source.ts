@@ -9,3 +9,7 @@ export type DecisionSource = 'redis' | 'memcached' | 'local' | 'outage' | 'confi
 /** Whether nobody has decided: a refusal says nothing about the client. */
 export const isUndecided = (source: DecisionSource | undefined): boolean =>
   source === 'outage' || source === 'config'
+
+/** Whether the store may have charged a decision that it has not answered. What nobody knows is true. */
+export const mayBeCharged = (decision: object): boolean =>
+  (decision as { readonly mayBeCharged?: boolean }).mayBeCharged ?? true

@@ -64,6 +64,12 @@ export const SERVICE_ANSWERS: Readonly<Record<string, Answer>> = {
   FORBIDDEN: { remedy: 'wait', expected: 'a token with the scope of the call', isUnwelcome: true },
   UNDECIDED: { remedy: 'wait', expected: 'an engine whose store answers' },
   UNAVAILABLE: { remedy: 'wait', expected: 'an engine that can decide', mayBeRun: true },
+  HUNGUP: {
+    remedy: 'wait',
+    expected: 'an engine that takes the certificate of this client',
+    mayBeRun: true,
+    isUnwelcome: true,
+  },
   FOREIGN: {
     remedy: 'wait',
     expected: 'the address of a decision service',

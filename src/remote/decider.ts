@@ -184,12 +184,12 @@ export class Decider {
   ): RemoteDecision[] {
     if (!(error instanceof Outage)) throw error
     this.statistics.noteOutage(error)
-    const decisions = asked.map((each) => this.#withoutStore(op, each, limit, error.cause))
+    const decisions = asked.map((each) => this.#withoutStore(op, each, limit, error))
     if (op !== 'peek') for (const decision of decisions) this.statistics.decisions.count(decision)
     return decisions
   }
 
-  #withoutStore(op: Asking, asked: Asked, limit: CallLimit | undefined, cause: unknown): RemoteDecision {
+  #withoutStore(op: Asking, asked: Asked, limit: CallLimit | undefined, outage: Outage): RemoteDecision {
     const { rules } = this.#store
     const limits = this.#store.unitLimits(limit)
     const local = this.#local?.decide(this.#owner, asked, limit, op !== 'peek')
@@ -198,7 +198,7 @@ export class Decider {
       local === undefined ||
       (local.retryAfterMs === Number.POSITIVE_INFINITY && isWithin(asked.cost, rules, limits))
     if (!isOutage) return local
-    return byOutage(this.#owner, asked, rules, limits, this.#plan.onOutage === 'open', cause)
+    return byOutage(this.#owner, asked, rules, limits, this.#plan.onOutage === 'open', outage)
   }
 }
 

@@ -1,4 +1,5 @@
 import { isEnforced } from '../core/verdict.js'
+import type { Outage } from './outage.js'
 import { RemoteDecision, type RemotePart } from './remote-decision.js'
 import type { RemoteRule } from './remote-rule.js'
 import type { Asked } from './remote-store.js'
@@ -16,7 +17,7 @@ export function byOutage(
   rules: readonly RemoteRule[],
   limits: readonly (number | undefined)[] | undefined,
   allowed: boolean,
-  cause: unknown,
+  outage: Outage,
 ): RemoteDecision {
   const closed = cost === 0 ? -1 : rules.findIndex(({ rule }, i) => limits?.[i] === 0 && isEnforced(rule))
   const parts = rules.map(({ rule }, i): RemotePart => {
@@ -34,7 +35,7 @@ export function byOutage(
   })
   if (closed >= 0) return new RemoteDecision({ owner, key, cost }, 'local', parts, closed)
   const refusing = allowed ? -1 : parts.findIndex((part) => !part.allowed)
-  return new RemoteDecision({ owner, key, cost, cause }, 'outage', parts, refusing)
+  return new RemoteDecision({ owner, key, cost, outage }, 'outage', parts, refusing)
 }
 
 /** What a rule says whose limit is 0. */

@@ -3,6 +3,7 @@ import { KnownDecision } from '../core/known-decision.js'
 import type { Rule } from '../core/rule.js'
 import { unitsOf } from '../core/units.js'
 import { countsRefusals, verdictOf } from '../core/verdict.js'
+import type { Outage } from './outage.js'
 
 /** What one rule says of a request. */
 export interface RemotePart extends RuleDecision {
@@ -33,7 +34,7 @@ export interface Requested {
   /** The limits of the call, in units. */
   readonly limits?: readonly (number | undefined)[] | undefined
   /** Why the store has not answered it. */
-  readonly cause?: unknown
+  readonly outage?: Outage
 }
 
 /** A decision that was made elsewhere. */
@@ -52,7 +53,12 @@ export class RemoteDecision extends KnownDecision<RemotePart, Requested> {
 
   /** @internal Why the store has not answered, for a decision without it. */
   get cause(): unknown {
-    return this.requested.cause
+    return this.requested.outage?.cause
+  }
+
+  /** @internal Whether the store may have charged it all the same; undefined: the store has decided, or several have. */
+  get mayBeCharged(): boolean | undefined {
+    return this.requested.outage?.mayBeCharged
   }
 
   /** @internal Whether its charge has been given back. */

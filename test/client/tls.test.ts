@@ -42,6 +42,9 @@ test('mutual TLS: the certificate of the authority is answered, none or a foreig
     const { allowed, source } = await limiter.check('a')
     assert.equal([allowed, source], [false, 'outage'], name)
     assert.ok((await limiter.stats()).lastFailure, name)
+    const error = await limiter.ready().catch((reason) => reason)
+    assert.is(error?.code, 'ERR_MILLRACE_OUTAGE', `${name}: ready ends`)
+    assert.match(error.expected, /certificate/, name)
     await limiter.close()
   }
   const again = clientOf({ url, tls: { ca, ...pairOf('client') } })

@@ -205,15 +205,4 @@ test('the records of a token are its own', async () => {
   await own.close()
 })
 
-test('records in memory are bounded: the oldest go', async () => {
-  const own = await engine({ limit: '10/1m', idempotencyEntries: 2 })
-  const ask = async (name: string) => {
-    const answer = await own.post('/v1/check', { key: name }, { 'idempotency-key': name })
-    return answer.headers.get('idempotency-replayed')
-  }
-  assert.equal([await ask('a'), await ask('b'), await ask('c')], [null, null, null])
-  assert.equal([await ask('c'), await ask('a')], ['true', null])
-  await own.close()
-})
-
 test.run()

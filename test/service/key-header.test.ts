@@ -1,4 +1,5 @@
 // The option keyHeader: the key is in the header that a balancer hashes, and no request has two.
+import { Ajv2020 } from 'ajv/dist/2020.js'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { type Engine, engine } from './engine.js'
@@ -83,6 +84,18 @@ test('a token travels with the header of its key', () =>
       const refused = await own.post(`/v1/${path}`, body, authorization)
       assert.is(refused.body.code, 'ERR_MILLRACE_KEY_HEADER')
     }
+    for (const [path, body] of [
+      ['refund', { token }],
+      ['refund', { reservation }],
+      ['commit', { token, cost: 1 }],
+      ['commit', { reservation, cost: 1 }],
+    ] as const) {
+      const { status, body: refused } = await own.post(`/v1/${path}`, body, by('b'))
+      const [field] = Object.keys(body)
+      assert.equal([status, refused.code, refused.field], [400, 'ERR_MILLRACE_SEVERAL_KEYS', field], path)
+      const changed = await own.post(`/v1/${path}`, { ...body, [field!]: 'x.y' }, by('b'))
+      assert.is(changed.body.code, 'ERR_MILLRACE_INVALID_TOKEN')
+    }
     assert.equal((await own.post('/v1/refund', { token }, by('a'))).body, { refunded: 4 })
     assert.equal((await own.post('/v1/commit', { reservation, cost: 1 }, by('a'))).body, { committed: -2 })
     assert.is((await own.post('/v1/peek', {}, by('a'))).body.remaining, 9)
@@ -94,6 +107,27 @@ test('a body that is no object is refused as without the option, and routes with
       assert.is((await own.post('/v1/check', body, by('a'))).status, 400, body)
     assert.is((await own.post('/v1/stats', {}, authorization)).status, 200)
     assert.is((await own.get('/readyz')).status, 200)
+  }))
+
+test('/openapi.json has the header, and takes bodies without a key', () =>
+  withEngine(async (own) => {
+    const { paths } = (await own.get('/openapi.json')).body
+    const ajv = new Ajv2020({ strict: false })
+    for (const [route, fields] of Object.entries(ROUTES)) {
+      const { parameters, requestBody } = paths[`/v1/${route}`].post
+      const named = parameters.filter((one: { in: string }) => one.in === 'header')
+      assert.equal(
+        named.map((one: { name: string; required: boolean }) => [one.name, one.required]),
+        [['x-millrace-key', true]],
+      )
+      const { schema } = requestBody.content['application/json']
+      for (const body of [fields, { ...fields, key: 'a' }])
+        assert.ok(ajv.validate(schema, body), `${route}: ${ajv.errorsText()}`)
+      assert.not.ok(ajv.validate(schema, { ...fields, other: 1 }), route)
+    }
+    const { schema } = paths['/v1/check'].post.requestBody.content['application/json']
+    assert.ok(ajv.validate(schema, { checks: [{ cost: 2 }] }))
+    assert.not.ok(ajv.validate(paths['/v1/commit'].post.requestBody.content['application/json'].schema, {}))
   }))
 
 test('without the option the header makes no difference', async () => {

@@ -1,6 +1,7 @@
 // Who may do what, and what is in no log.
 import { execFileSync } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
+import { request as plainRequest } from 'node:http'
 import { request } from 'node:https'
 import { connect } from 'node:net'
 import { test } from 'uvu'
@@ -67,6 +68,64 @@ test('without configured tokens nothing can be changed', async () => {
     const { status } = await own.post(path, body)
     assert.is(status === 403, scope === 'change', `${path}: ${status}`)
     assert.is((await own.post(path, body, bearer('any-0123456789abcdef'))).status, 401)
+  }
+  await own.close()
+})
+
+/** The status and the code of an answer to a request with this Host. */
+const askFor = (url: string, method: string, path: string, host: string, headers = {}) =>
+  new Promise<string>((resolve, reject) => {
+    const { hostname, port } = new URL(url)
+    const json = method === 'POST' ? { 'content-type': 'application/json' } : {}
+    const options = { host: hostname, port, method, path, headers: { ...json, host, ...headers } }
+    const sent = plainRequest(options, async (response) => {
+      const chunks: Buffer[] = []
+      for await (const chunk of response) chunks.push(chunk)
+      const [code] = /ERR_MILLRACE_\w+/.exec(Buffer.concat(chunks).toString()) ?? []
+      resolve([response.statusCode, code].filter(Boolean).join(' '))
+    })
+    sent.on('error', reject)
+    sent.end(method === 'POST' ? '{"key":"a"}' : undefined)
+  })
+
+const ASKED = [
+  ['POST', '/v1/check'],
+  ['POST', '/v1/usage'],
+  ['GET', '/v1/limiters'],
+  ['GET', '/metrics'],
+  ['GET', '/openapi.json'],
+] as const
+const FOREIGN = [
+  'evil.example',
+  'evil.example:80',
+  '127.0.0.1.evil.example',
+  'localhost.evil',
+  '10.0.0.1',
+  '[::2]',
+  'x',
+]
+
+test('without tokens a name of elsewhere, by which a browser may be led here, is refused', async () => {
+  const own = await engine({ limit: '100/1m', hosts: ['Limits.example'] })
+  const { port } = new URL(own.url)
+  const here = ['localhost', `LocalHost:${port}`, '127.0.0.1', `127.1.2.3:${port}`, '[::1]', `[::1]:${port}`]
+  for (const [method, path] of ASKED) {
+    for (const host of [...here, 'limits.example', 'LIMITS.example:443'])
+      assert.is(await askFor(own.url, method, path, host), '200', `${path} ${host}`)
+    for (const host of FOREIGN)
+      assert.is(await askFor(own.url, method, path, host), '421 ERR_MILLRACE_MISDIRECTED', `${path} ${host}`)
+  }
+  for (const path of ['/healthz', '/readyz'])
+    assert.is(await askFor(own.url, 'GET', path, 'evil.example'), '200', path)
+  await own.close()
+})
+
+test('with tokens any name is answered, and nothing is open by it that needs one', async () => {
+  const tokens = [{ token: tokenOf('all'), scopes: SCOPES }]
+  const own = await engine({ limit: '100/1m', tokens })
+  for (const [method, path] of ASKED) {
+    assert.is(await askFor(own.url, method, path, 'limits.example', bearer(tokenOf('all'))), '200', path)
+    assert.is(await askFor(own.url, method, path, 'evil.example'), '401 ERR_MILLRACE_UNAUTHORIZED', path)
   }
   await own.close()
 })

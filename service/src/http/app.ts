@@ -15,7 +15,7 @@ import { policyRoutes } from '../routes/policies.js'
 import { readRoutes } from '../routes/read.js'
 import { checkScopes } from '../security/callers.js'
 import { tlsOf } from '../security/tls.js'
-import { takeKeyHeader } from './key-header.js'
+import { takeKeyHeader, withKeyHeader } from './key-header.js'
 import { problem, problemOf, sendProblem } from './problem.js'
 import { ANY_OBJECT } from './schemas.js'
 
@@ -60,9 +60,12 @@ export async function createApp(
       problem(404, 'ERR_MILLRACE_NOT_FOUND', `There is no such route for ${request.method}.`),
     ),
   )
-  await app.register(swagger, { openapi: documentOf() })
+  await app.register(swagger, {
+    openapi: documentOf(),
+    ...(settings.keyHeader && { transform: withKeyHeader as never }),
+  })
   checkScopes(app, engine.callers)
-  if (settings.keyHeader) takeKeyHeader(app)
+  if (settings.keyHeader) takeKeyHeader(app, engine.charges)
   keepAnswers(app, engine.records, settings.onOutage === 'closed')
   await app.register(async (routes) => {
     for (const add of [

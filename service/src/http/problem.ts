@@ -1,6 +1,7 @@
 // Errors as problem documents (RFC 9457).
 import type { FastifyError, FastifyReply } from 'fastify'
 import { type Decision, MillraceError } from 'millrace'
+import { mayBeCharged } from 'millrace/internal'
 import { wireDecision } from './wire.js'
 
 /** A problem document. */
@@ -40,6 +41,7 @@ const TITLES: Readonly<Record<number, string>> = {
   412: 'Precondition Failed',
   413: 'Content Too Large',
   415: 'Unsupported Media Type',
+  421: 'Misdirected Request',
   422: 'Unprocessable Content',
   429: 'Too Many Requests',
   500: 'Internal Server Error',
@@ -96,11 +98,23 @@ export function problemOf(error: unknown): Problem {
   return problem(500, 'ERR_MILLRACE_INTERNAL', 'The service failed. Its log says why.')
 }
 
+/** What callers read of an error of a store: its own message may have an address, which is the log's. */
+const DETAILS: Readonly<Record<string, string>> = {
+  ERR_MILLRACE_OUTAGE: 'The store of counts does not answer.',
+  ERR_MILLRACE_CONFIG_STORE: 'The store of policies does not answer.',
+}
+/** The fields of requests that the library calls otherwise. */
+const FIELDS: Readonly<Record<string, string>> = { actualCost: 'cost' }
+
 function ofMillrace(error: MillraceError): Problem {
   const { code, message, option, expected, mayBeCharged } = error
   const status = STATUSES[code] ?? (code.startsWith('ERR_MILLRACE_INVALID_') ? 400 : 500)
   const charged = mayBeCharged === undefined ? {} : { mayBeCharged }
-  return problem(status, code, message, { field: option, expected, ...charged })
+  const detail = DETAILS[code]
+  if (detail !== undefined) return problem(status, code, detail, charged)
+  const field = FIELDS[option] ?? option
+  const named = message.startsWith(`${option}: `) ? field + message.slice(option.length) : message
+  return problem(status, code, named, { field, expected, ...charged })
 }
 
 function ofValidation({ validation, validationContext }: FastifyError): Problem {
@@ -123,7 +137,7 @@ export const undecided = (decision: Decision, method: 'check' | 'peek'): Problem
   problem(503, 'ERR_MILLRACE_UNDECIDED', 'The store does not answer, so nobody has decided.', {
     decision: wireDecision(decision),
     // Without a policy nothing has been sent to the store of counts.
-    ...((method === 'peek' || decision.source === 'config') && { mayBeCharged: false }),
+    mayBeCharged: method === 'check' && decision.source !== 'config' && mayBeCharged(decision),
   })
 
 /** Whether a store has left a request undecided, and the outage refuses it. */

@@ -12,7 +12,8 @@ declare module 'fastify' {
 }
 
 const LONGEST_KEY = 256
-const FIRST_ERROR = 500
+/** Decisions and changes. Any other answer has done nothing, or nobody knows: its request is judged again. */
+const KEPT = [200, 429]
 
 /**
  * @param records undefined: the store can't keep any, and the header makes no difference
@@ -54,7 +55,7 @@ export function keepAnswers(app: FastifyInstance, records: Records | undefined, 
     payload: unknown,
   ): Promise<void> {
     try {
-      if (reply.statusCode >= FIRST_ERROR || typeof payload !== 'string') await records!.forget(id)
+      if (!KEPT.includes(reply.statusCode) || typeof payload !== 'string') await records!.forget(id)
       else {
         const type = String(reply.getHeader('content-type'))
         await records!.keep(id, {
@@ -79,8 +80,11 @@ async function begin(
   const id = digest(request.caller.id, url!, key)
   const fingerprint = digest(request.url, JSON.stringify(request.body))
   const kept = await records.begin(id, fingerprint).catch((error: Error) => {
+    request.log.warn({ error: error.message }, 'the store of kept answers does not answer')
     if (isStrict)
-      throw new ServiceError(503, 'ERR_MILLRACE_OUTAGE', `The store keeps no answers: ${error.message}`)
+      throw new ServiceError(503, 'ERR_MILLRACE_OUTAGE', 'The store of kept answers does not answer.', {
+        mayBeCharged: false,
+      })
     return null
   })
   if (kept === null) return

@@ -1,9 +1,5 @@
 import { LRUCache } from 'lru-cache'
-import { type Kept, PENDING_MS, type Records } from './records.js'
-
-const MOST_BYTES = 64 * 2 ** 20
-/** What an entry takes beside the text of its answer, about. */
-const ENTRY_BYTES = 512
+import { entrySize, type Kept, MOST_BYTES, PENDING_MS, type Records } from './records.js'
 
 /** Records of this process. The oldest go when there are many. */
 export class MemoryRecords implements Records {
@@ -14,7 +10,7 @@ export class MemoryRecords implements Records {
       max: most,
       ttl: lifetimeMs,
       maxSize: MOST_BYTES,
-      sizeCalculation: ({ answer }) => ENTRY_BYTES + 2 * (answer?.body.length ?? 0),
+      sizeCalculation: entrySize,
     })
   }
 

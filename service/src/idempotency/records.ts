@@ -28,5 +28,13 @@ export interface Records {
   forget(id: string): Promise<void>
 }
 
+/** The most bytes of answers that an engine keeps. */
+export const MOST_BYTES = 64 * 2 ** 20
+/** What an entry takes beside the text of its answer, about. */
+const ENTRY_BYTES = 512
+
+/** What a record takes, in bytes. */
+export const entrySize = ({ answer }: Kept): number => ENTRY_BYTES + 2 * (answer?.body.length ?? 0)
+
 /** How long a request without an answer blocks others with its key. */
 export const PENDING_MS = 30_000

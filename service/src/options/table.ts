@@ -64,6 +64,10 @@ export const OPTIONS = {
     help: 'The address to listen on. One off loopback needs `tokens` or TLS.',
     fallback: '127.0.0.1',
   }),
+  hosts: texts({
+    help: 'Names that requests to an engine without `tokens` may have as `Host`, beside `localhost` and loopback addresses.',
+    fallback: [],
+  }),
   port: integer([0, 65_535], { help: 'The port to listen on. 0: any free one.', fallback: 8080 }),
   tokens: secret(
     data(
@@ -99,7 +103,7 @@ export const OPTIONS = {
     fallback: 600_000,
   }),
   idempotencyEntries: integer([1, 10_000_000], {
-    help: 'The most answers to an `Idempotency-Key` that are kept in the memory of this process.',
+    help: 'The most answers to an `Idempotency-Key` that this engine keeps. The oldest go, also if all are more than 64 MiB.',
     fallback: 10_000,
   }),
   maxBody: integer([1_024, 64 * MEBIBYTE], {

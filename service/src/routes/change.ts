@@ -28,10 +28,10 @@ export function changeRoutes(app: FastifyInstance, engine: Engine): void {
         summary: 'Gives back the charge of a decision, or units of a key',
         body: {
           type: 'object',
-          if: { required: ['key'] },
+          if: { anyOf: [{ required: ['token'] }, { required: ['reservation'] }] },
           // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema
-          then: object({ ...KEYS, cost: COST }, ['key', 'cost']),
-          else: { ...object(TOKENS), minProperties: 1, maxProperties: 1 },
+          then: { ...object(TOKENS), maxProperties: 1 },
+          else: object({ ...KEYS, cost: COST }, ['key', 'cost']),
         },
         response: answers(object({ refunded: NUMBER }, ['refunded']), [...REFUSED_BODY, 409, 422]),
       },

@@ -5,6 +5,7 @@ import { isIP } from 'node:net'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { ServiceError } from '../http/problem.js'
 import type { Scope, TokenOptions } from '../options/checks.js'
+import type { Settings } from '../options/table.js'
 
 /** The caller of a request. */
 export interface Caller {
@@ -39,9 +40,11 @@ const sha256 = (text: string): Buffer => createHash('sha256').update(text).diges
 export class Callers {
   #known: readonly { readonly digest: Buffer; readonly caller: Caller }[] = []
   readonly #hasClientCa: boolean
+  readonly #hosts: readonly string[]
 
-  constructor(tokens: readonly TokenOptions[], hasClientCa: boolean) {
-    this.#hasClientCa = hasClientCa
+  constructor({ tokens, tlsClientCa, hosts }: Pick<Settings, 'tokens' | 'tlsClientCa' | 'hosts'>) {
+    this.#hasClientCa = tlsClientCa !== undefined
+    this.#hosts = hosts.map((host) => host.toLowerCase())
     this.set(tokens)
   }
 
@@ -55,13 +58,35 @@ export class Callers {
   /**
    * Without configured tokens nobody can change anything, and only callers on loopback or with a client certificate
    * can read.
-   * @throws ServiceError 401 for a token that is wrong
+   * @throws ServiceError 401 for a token that is wrong; 421 for a host that is none of this machine's
    */
   callerOf(request: FastifyRequest): Caller {
     const { authorization } = request.headers
     if (authorization !== undefined) return this.#byToken(authorization)
     if (this.#known.length > 0) return { id: '', scopes: [] }
-    return { id: '', scopes: isOnLoopback(request) || this.#hasClientCa ? ['decide', 'read'] : ['decide'] }
+    if (!this.#isForHere(request))
+      throw new ServiceError(
+        421,
+        'ERR_MILLRACE_MISDIRECTED',
+        'Host: expected a loopback name or address, or one of the option hosts, as this engine has no tokens',
+        { field: 'Host', expected: 'a loopback name or address, or one of the option hosts' },
+      )
+    return { id: '', scopes: isLocal(request) || this.#hasClientCa ? ['decide', 'read'] : ['decide'] }
+  }
+
+  /** Whether a caller is on this machine, and no page of a browser whose own name leads here. */
+  isOnLoopback(request: FastifyRequest): boolean {
+    return isLocal(request) && this.#isForHere(request)
+  }
+
+  /**
+   * Whether the host is one of this machine's. A browser sends the name of the page's own site, which its owner may
+   * lead to 127.0.0.1 (DNS rebinding); by TLS the certificate would not fit.
+   */
+  #isForHere({ headers: { host }, protocol }: FastifyRequest): boolean {
+    if (protocol === 'https' || host === undefined) return true // HTTP/1.0 without a host is no browser
+    const [, name = ''] = /^\[?(.*?)\]?(?::\d*)?$/.exec(host.toLowerCase()) ?? []
+    return isLoopback(name) || this.#hosts.includes(name)
   }
 
   /** Compares with every token, in a time that does not depend on where they differ. */
@@ -76,7 +101,7 @@ export class Callers {
   }
 }
 
-const isOnLoopback = ({ socket }: FastifyRequest): boolean => isLoopback(socket.remoteAddress ?? '')
+const isLocal = ({ socket }: FastifyRequest): boolean => isLoopback(socket.remoteAddress ?? '')
 
 /** Whether an address, or the name `localhost`, is of this machine only. */
 export const isLoopback = (address: string): boolean =>
@@ -88,7 +113,7 @@ export function checkScopes(app: FastifyInstance, callers: Callers): void {
   app.addHook('onRequest', (request, _reply, done) => {
     const { scope, orScope, isOpenOnLoopback } = request.routeOptions.config ?? {}
     if (scope === undefined) return done()
-    if (isOpenOnLoopback && isOnLoopback(request)) return done()
+    if (isOpenOnLoopback && callers.isOnLoopback(request)) return done()
     try {
       request.caller = callers.callerOf(request)
       if (orScope === undefined || !request.caller.scopes.includes(orScope)) requireScope(request, scope)

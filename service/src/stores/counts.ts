@@ -5,6 +5,7 @@ import type { ConfigStore } from 'millrace/config/memory'
 import { isSync } from 'millrace/internal'
 import { createMemcachedLimiter } from 'millrace/memcached'
 import { createRedisLimiter, type OutageChange } from 'millrace/redis'
+import { BoundedRecords } from '../idempotency/bounded-records.js'
 import { MemcachedRecords } from '../idempotency/memcached-records.js'
 import { MemoryRecords } from '../idempotency/memory-records.js'
 import type { Records } from '../idempotency/records.js'
@@ -34,6 +35,8 @@ export interface Counts {
 export interface Listeners {
   onOutageChange(change: OutageChange): void
   onConfigError(error: MillraceError): void
+  /** A kept answer stays until its time is over. */
+  onRecordError(error: Error): void
 }
 
 type Make = (rules: Rules, name: string, config?: ConfigStore) => AnyLimiter
@@ -56,6 +59,11 @@ export function openCounts(
   const { counts, tokenLifetime, idempotencyLifetime, idempotencyEntries, prefix, limit } = settings
   const place = countsPlace(counts)
   const inMemory = () => new MemoryRecords(idempotencyEntries, idempotencyLifetime)
+  const inStore = () => {
+    const records = opened.records?.(`${prefix}:answers:`, idempotencyLifetime)
+    const { onRecordError } = listeners
+    return records && new BoundedRecords(records, idempotencyEntries, idempotencyLifetime, onRecordError)
+  }
   const opened = opener(settings, listeners)
   const limiters = new Map<string, AnyLimiter>()
   for (const [name, rules] of rulesOf(settings)) {
@@ -70,8 +78,7 @@ export function openCounts(
     limiters,
     once,
     isShared: place.kind !== 'memory',
-    records:
-      place.kind === 'memory' ? inMemory() : opened.records?.(`${prefix}:answers:`, idempotencyLifetime),
+    records: place.kind === 'memory' ? inMemory() : inStore(),
     ready: async () => {
       await opened.ready?.()
       await Promise.all([...limiters.values(), once].map((limiter) => limiter.ready()))
