@@ -80,6 +80,7 @@ async function serveUntilSignal(
   }
   process.on('SIGHUP', reload)
   const endWatch = watchFiles([...files, ...tlsFilesOf(settings)], reload)
+  if (served.grpcAddress !== undefined) stdout.write(`answering Envoy by gRPC on ${served.grpcAddress}\n`)
   stdout.write(`listening on ${served.url}\n`)
   await ended
   endWatch()

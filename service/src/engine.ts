@@ -1,4 +1,5 @@
 import type { Charges } from './charges.js'
+import type { Envoy } from './envoy/envoy.js'
 import type { Records } from './idempotency/records.js'
 import type { AnyLimiter, Limiters } from './limiters.js'
 import type { Settings } from './options/table.js'
@@ -14,6 +15,8 @@ export interface Engine {
   readonly callers: Callers
   readonly policies: Policies | undefined
   readonly records: Records | undefined
+  /** Undefined without `envoyConfig`. */
+  readonly envoy: Envoy | undefined
   /** Whether it ends, and takes no more requests of a balancer. */
   isDraining: boolean
 }

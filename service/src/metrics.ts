@@ -14,9 +14,10 @@ declare module 'fastify' {
 /** In seconds: a decision takes a tenth of a millisecond, a store a few, and its deadline ends it. */
 const BOUNDS = [0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 
-export function metricsRoute(app: FastifyInstance, { limiters }: Engine): void {
+export function metricsRoute(app: FastifyInstance, { limiters, envoy }: Engine): void {
   const registry = new Registry()
   const end = register(Object.fromEntries(limiters) as Parameters<typeof register>[0], registry)
+  envoy?.metrics.register(registry)
   const durations = new Histogram({
     name: 'millrace_service_request_duration_seconds',
     help: 'How long requests took, from the last byte of their headers until the answer was ready to be sent',

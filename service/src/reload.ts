@@ -1,6 +1,6 @@
 // Secrets that change while the engine runs.
 import { unwatchFile, watchFile } from 'node:fs'
-import type { Server } from 'node:http'
+import type { Server } from 'node:net'
 import { Server as TlsServer } from 'node:tls'
 import type { Settings } from './options/table.js'
 import { tlsOf } from './security/tls.js'

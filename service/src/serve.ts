@@ -4,9 +4,12 @@ import type { FastifyBaseLogger } from 'fastify'
 import { createLimiter } from 'millrace'
 import { Charges } from './charges.js'
 import type { Engine } from './engine.js'
+import type { Envoy } from './envoy/envoy.js'
+import type { GrpcServer } from './envoy/grpc-server.js'
+import type { MakeLimiter } from './envoy/shapes.js'
 import { createApp } from './http/app.js'
 import { MemoryRecords } from './idempotency/memory-records.js'
-import type { Limiters } from './limiters.js'
+import type { AnyLimiter, Limiters } from './limiters.js'
 import { type Read, readValues } from './options/read.js'
 import type { Settings } from './options/table.js'
 import { checkTogether, warningsOf } from './options/together.js'
@@ -31,9 +34,11 @@ export type ServeOptions = {
 export interface Served {
   /** Where it answers, such as `http://127.0.0.1:8080`. */
   readonly url: string
+  /** Where it answers Envoy, such as `127.0.0.1:8081`; undefined without `grpcPort`. */
+  readonly grpcAddress: string | undefined
   /** What the options make likely to go wrong, a sentence each. */
   readonly warnings: readonly string[]
-  /** Reads the secrets again: tokens, signing keys, passwords and the files of TLS. */
+  /** Reads the secrets again: tokens, signing keys, passwords and the files of TLS; and those of `envoyConfig`. */
   reload(): void
   /** Ends it: it is not ready from now on, requests in flight are answered, and the counts stay in their store. */
   close(): Promise<void>
@@ -43,6 +48,8 @@ export interface Served {
 export interface Parts {
   /** The limiters by name, the default one first, in place of those of the options. It is read at each request. */
   readonly limiters?: Limiters
+  /** Makes the limiters of `envoyConfig`, beside `limiters`. @default createLimiter */
+  readonly makeLimiter?: (rule: object, name: string) => AnyLimiter
 }
 
 /**
@@ -69,6 +76,7 @@ export async function start(read: () => Read, parts: Parts = {}): Promise<Served
     settings.policies === undefined ? undefined : openPolicies(settings.policies, settings.policiesPassword)
   let counts: Counts | undefined
   let log: FastifyBaseLogger | undefined
+  let envoy: Envoy | undefined
   const listeners: Listeners = {
     onOutageChange: ({ policy, store, state, cause }) =>
       log?.warn({ policy, store, ...(cause !== undefined && { cause: String(cause) }) }, `counts: ${state}`),
@@ -79,10 +87,15 @@ export async function start(read: () => Read, parts: Parts = {}): Promise<Served
     counts =
       parts.limiters === undefined
         ? openCounts(settings, policies?.store, listeners)
-        : countsOf(parts.limiters, settings)
+        : countsOf(parts as Parts & { limiters: Limiters }, settings)
     await withinStart(`counts: ${shownUrl(settings.counts)}`, counts.ready())
     if (policies !== undefined)
       await withinStart(`policies: ${shownUrl(settings.policies!)}`, policies.store.find(['millrace']))
+    if (settings.envoyConfig.length > 0) {
+      const loaded = await import('./envoy/envoy.js')
+      envoy = new loaded.Envoy(settings, counts.make as MakeLimiter)
+      await withinStart(`counts: ${shownUrl(settings.counts)}`, envoy.ready())
+    }
     const callers = new Callers(settings)
     const signer = new Signer(signingKeys.length > 0 ? signingKeys : [randomKey()], tokenLifetime)
     const { limiters, once, records, isShared } = counts
@@ -95,6 +108,7 @@ export async function start(read: () => Read, parts: Parts = {}): Promise<Served
       callers,
       policies,
       records,
+      envoy,
       isDraining: false,
     }
     const app = await createApp(
@@ -108,14 +122,26 @@ export async function start(read: () => Read, parts: Parts = {}): Promise<Served
       await app.close()
       throw error
     })
+    let grpc: GrpcServer | undefined
+    if (settings.grpcPort !== undefined) {
+      const { openGrpcServer } = await import('./envoy/grpc-server.js')
+      grpc = await openGrpcServer(engine, envoy!, app.log).catch(async (error: unknown) => {
+        await app.close()
+        throw error
+      })
+    }
+    envoy?.watch(app.log)
     const opened = counts
     return {
       url,
+      grpcAddress: grpc?.address,
       warnings,
       reload() {
+        envoy?.reload(app.log)
         const next = read().settings
         checkTogether({ ...settings, tokens: next.tokens }, parts.limiters !== undefined)
         reloadTls(app.server, settings) // first: nothing is changed if a file is wrong
+        if (grpc !== undefined) reloadTls(grpc.connections, settings)
         callers.set(next.tokens)
         if (next.signingKeys.length > 0) signer.set(next.signingKeys)
         opened.setPassword(next.countsPassword)
@@ -126,13 +152,15 @@ export async function start(read: () => Read, parts: Parts = {}): Promise<Served
         engine.isDraining = true
         if (drainDelay > 0) await setTimeout(drainDelay)
         const cut = globalThis.setTimeout(() => app.server.closeAllConnections(), drainTimeout)
-        await app.close()
+        await Promise.all([app.close(), grpc?.close(drainTimeout)])
         clearTimeout(cut)
+        await envoy?.close()
         await opened.close()
         await policies?.close()
       },
     }
   } catch (error) {
+    await envoy?.close()
     await counts?.close()
     await policies?.close()
     throw error
@@ -141,14 +169,16 @@ export async function start(read: () => Read, parts: Parts = {}): Promise<Served
 
 /** Limiters that the caller has made, and closes. */
 function countsOf(
-  limiters: Limiters,
-  { tokenLifetime, idempotencyEntries, idempotencyLifetime }: Settings,
+  { limiters, makeLimiter }: Parts & { readonly limiters: Limiters },
+  { tokenLifetime, idempotencyEntries, idempotencyLifetime, maxKeys }: Settings,
 ): Counts {
   const once = createLimiter({ limit: 1, window: `${tokenLifetime}ms`, onFull: 'deny' })
   return {
     limiters,
     once,
     records: new MemoryRecords(idempotencyEntries, idempotencyLifetime),
+    make:
+      makeLimiter ?? ((rule) => createLimiter({ ...(rule as { limit: number; window: number }), maxKeys })),
     isShared: false,
     ready: async () => {},
     setPassword() {},

@@ -1,13 +1,14 @@
 import type { AsyncLimiterGroup } from '../api/async-limiter-group.js'
 import { checkOptions } from '../api/checks.js'
 import { MillraceError } from '../core/errors.js'
-import { JOIN, type Joining } from '../groups/joining.js'
+import { JOIN, type Joining, TOGETHER, type TogetherDecider } from '../groups/joining.js'
 import { KeyNames } from '../remote/key-names.js'
 import { type Opened, RemoteLimiter } from '../remote/remote-limiter.js'
 import type { RedisStats } from '../remote/remote-statistics.js'
 import type { RemoteStore } from '../remote/remote-store.js'
 import { RedisGroup } from './groups/redis-group.js'
-import { groupMember, type RedisParts } from './groups/redis-group-member.js'
+import { groupMember, type RedisMember, type RedisParts } from './groups/redis-group-member.js'
+import { RedisTogether } from './groups/redis-together.js'
 import { storeOpener } from './open-store.js'
 import { StrictEngine } from './packed/strict-engine.js'
 import type { RedisPlan } from './redis-options.js'
@@ -60,22 +61,23 @@ export class RedisLimiter extends RemoteLimiter<OpenedRedis> implements Joining 
   }
 
   override close(): Promise<void> {
-    for (const end of this.backend.opened.parts?.onClose ?? []) end()
+    for (const end of this.parts?.onClose ?? []) end()
     return super.close()
   }
 
   /** @internal */
   [JOIN](members: readonly (readonly [name: string, limiter: Joining])[]): AsyncLimiterGroup {
-    return new RedisGroup(
-      members.map(([name, limiter]) => {
-        const redis = limiter as RedisLimiter
-        const { parts } = redis.backend.opened
-        const expected = `a limiter without shards and split, and not with ${scriptedNames(' or ')}`
-        if (parts === undefined)
-          throw new MillraceError('ERR_MILLRACE_INVALID_OPTION', `members.${name}`, limiter, expected)
-        return groupMember(name, redis, parts)
-      }),
-    )
+    return new RedisGroup(members.map(([name, limiter]) => memberOf(name, limiter as RedisLimiter)))
+  }
+
+  /** @internal */
+  [TOGETHER](limiters: readonly object[]): TogetherDecider {
+    return new RedisTogether(limiters.map((limiter, i) => memberOf(`${i}`, limiter as RedisLimiter)))
+  }
+
+  /** @internal */
+  get parts(): RedisParts | undefined {
+    return this.backend.opened.parts
   }
 
   override async stats(): Promise<RedisStats> {
@@ -83,6 +85,14 @@ export class RedisLimiter extends RemoteLimiter<OpenedRedis> implements Joining 
     const { sharded } = this.backend.opened
     return sharded === undefined ? stats : { ...stats, shards: sharded.statistics() }
   }
+}
+
+/** @throws MillraceError `ERR_MILLRACE_INVALID_OPTION` */
+function memberOf(name: string, limiter: RedisLimiter): RedisMember {
+  const { parts } = limiter
+  if (parts !== undefined) return groupMember(name, limiter, parts)
+  const expected = `a limiter without shards and split, and not with ${scriptedNames(' or ')}`
+  throw new MillraceError('ERR_MILLRACE_INVALID_OPTION', `members.${name}`, limiter, expected)
 }
 
 function openRedis(owner: object, plan: RedisPlan): OpenedRedis {

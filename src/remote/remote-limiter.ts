@@ -320,6 +320,11 @@ export class RemoteLimiter<O extends Opened = Opened> extends AsyncFacade<string
     return this.reserved(decision, decision.requested.cost)
   }
 
+  /** @internal Decides by a cost and a limit of each rule. */
+  decideEach(key: string, costs: readonly number[], limits: readonly number[]): Promise<RemoteDecision> {
+    return this.backend.decider.decide('check', { key, cost: Math.max(...costs), costs }, limits)
+  }
+
   /** @internal For groups. */
   get isClosed(): boolean {
     return !this.backend.isOpen

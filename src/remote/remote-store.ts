@@ -23,13 +23,15 @@ export interface Asked {
   readonly key: string
   /** Of the client, not in units. */
   readonly cost: number
+  /** The cost in each rule, where they differ; `cost` is the largest then. */
+  readonly costs?: readonly number[] | undefined
   /** The rules that are asked for nothing, because their limits need no count; undefined: none. */
   readonly free?: readonly boolean[]
 }
 
 /** The units of a request in each rule. */
-export function unitsAsked({ cost, free }: Asked, rules: readonly RemoteRule[]): number[] {
-  return rules.map(({ rule }, i) => (free?.[i] ? 0 : unitsOf(cost, rule.unit ?? 1)))
+export function unitsAsked({ cost, costs, free }: Asked, rules: readonly RemoteRule[]): number[] {
+  return rules.map(({ rule }, i) => (free?.[i] ? 0 : unitsOf(costs?.[i] ?? cost, rule.unit ?? 1)))
 }
 
 /** Counters of a store, for `stats()`. */

@@ -32,7 +32,7 @@ const ROWS: Readonly<Record<string, string>> = {
   'remote/restoring': 'remote core',
   create: 'policies limiters api engines engines/pool shared-file native memory config core',
   policies: 'limiters api engines engines/inline engines/pool shared-file memory config core',
-  groups: 'limiters api engines/waits core',
+  groups: 'limiters api engines engines/waits core',
   limiters: 'api engines engines/inline engines/pool engines/waits memory core',
   api: 'engines engines/pool memory core',
   engines: 'engines/inline shared-file native memory core',

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
@@ -8,5 +8,19 @@ export function temporaryFolder(): { path(name: string): string; remove(): void 
   return {
     path: (name) => join(folder, name),
     remove: () => rmSync(folder, { recursive: true }),
+  }
+}
+
+/** Acts in a folder with these files. */
+export async function inFolder(
+  files: Readonly<Record<string, string>>,
+  act: (folder: string) => Promise<void>,
+): Promise<void> {
+  const folder = temporaryFolder()
+  try {
+    for (const [name, text] of Object.entries(files)) writeFileSync(folder.path(name), text)
+    await act(folder.path('.'))
+  } finally {
+    folder.remove()
   }
 }

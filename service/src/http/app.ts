@@ -10,6 +10,7 @@ import type { Settings } from '../options/table.js'
 import { authRoute } from '../routes/auth.js'
 import { changeRoutes } from '../routes/change.js'
 import { decideRoutes } from '../routes/decide.js'
+import { envoyJsonRoute } from '../routes/envoy-json.js'
 import { healthRoutes } from '../routes/health.js'
 import { policyRoutes } from '../routes/policies.js'
 import { readRoutes } from '../routes/read.js'
@@ -74,6 +75,7 @@ export async function createApp(
       readRoutes,
       policyRoutes,
       authRoute,
+      envoyJsonRoute,
       healthRoutes,
       metricsRoute,
     ])

@@ -46,6 +46,36 @@ export const OPTIONS = {
     help: 'The number of engines, for `onOutage: local`: each has its share of the limit.',
     fallback: undefined,
   }),
+  envoyConfig: texts({
+    value: 'path',
+    help: 'Files or directories of YAML with limits by domain and descriptor, for Envoy. Read again when they change.',
+    fallback: [],
+  }),
+  grpcPort: integer<number | undefined>([0, 65_535], {
+    help: 'The port to answer Envoy on, by gRPC, at `host`. 0: any free one. It needs `envoyConfig`.',
+    fallback: undefined,
+  }),
+  envoyDecide: choice(['together', 'each'], {
+    help: 'How the descriptors of a request are decided: `together`, all or nothing, or `each` by itself, as envoyproxy/ratelimit does.',
+    fallback: 'together',
+  }),
+  envoyShadow: toggle({
+    help: 'Admits all requests of Envoy. Answers and metrics say which ones are over a limit.',
+    fallback: false,
+  }),
+  envoyHeaders: texts({
+    value: 'name,name,name',
+    help: 'The names of three headers that Envoy adds to responses: for the limit, what is left of it, and the seconds until it resets, such as `RateLimit-Limit,RateLimit-Remaining,RateLimit-Reset`. None by default.',
+    fallback: [],
+  }),
+  grpcMaxStreams: integer([1, 1_000_000], {
+    help: 'The most calls at once on a gRPC connection.',
+    fallback: 1_000,
+  }),
+  grpcConnectionAge: duration({
+    help: 'How long a gRPC connection lives, with a tenth more or less at random, so that callers find new engines. 0: as long as the caller likes.',
+    fallback: 3_600_000,
+  }),
   keyHeader: toggle({
     help: 'The key of each request is in its header `X-Millrace-Key`, by which a balancer chooses the engine. A request with another key in its body is refused.',
     fallback: false,

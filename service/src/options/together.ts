@@ -18,10 +18,35 @@ export function checkTogether(settings: Settings, hasLimiters: boolean): void {
     )
   if (tlsClientCa !== undefined && tlsCert === undefined)
     throw new OptionError('tlsClientCa: expected tlsCert and tlsKey beside it')
+  checkEnvoy(settings)
   if (!isLoopback(host) && tokens.length === 0 && tlsCert === undefined)
     throw new OptionError(
       `host: expected tokens or TLS for ${JSON.stringify(host)}, which other machines reach, got neither (127.0.0.1 needs none)`,
     )
+}
+
+const HEADER_NAME = /^[\w!#$%&'*+.^`|~-]+$/
+
+function checkEnvoy({ envoyConfig, grpcPort, envoyDecide, envoyHeaders, counts, onOutage }: Settings): void {
+  if (envoyConfig.length === 0) {
+    if (grpcPort === undefined) return
+    throw new OptionError('grpcPort: expected envoyConfig beside it')
+  }
+  if (
+    envoyHeaders.length > 0 &&
+    (envoyHeaders.length !== 3 || !envoyHeaders.every((name) => HEADER_NAME.test(name)))
+  )
+    throw new OptionError(
+      `envoyHeaders: expected three names of headers, or none, got ${JSON.stringify(envoyHeaders.join(','))}`,
+    )
+  if (envoyDecide === 'each') return
+  const { kind } = countsPlace(counts)
+  if (kind === 'memcached')
+    throw new OptionError(
+      'envoyDecide: expected each with counts in Memcached, which decides no two keys together',
+    )
+  if (kind === 'redis' && onOutage === 'local')
+    throw new OptionError('envoyDecide: expected each beside onOutage: local, which shares no several keys')
 }
 
 /** What is allowed, and likely to surprise. */

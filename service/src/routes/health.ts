@@ -5,10 +5,15 @@ import { isUndecided, problem, sendProblem } from '../http/problem.js'
 import { object, PROBLEM, TEXT } from '../http/schemas.js'
 
 const STATUS = { description: 'It is.', ...object({ status: TEXT }, ['status']) }
+const READY = { description: 'It is.', ...object({ status: TEXT, envoyConfig: TEXT }, ['status']) }
 const NOT_READY = {
   description: 'It ends, or its store does not answer.',
   content: { 'application/problem+json': { schema: PROBLEM } },
 }
+
+/** Whether it should be sent requests: it does not end, and its store answers. */
+export const isReady = async ({ isDraining, once }: Engine): Promise<boolean> =>
+  !isDraining && !isUndecided(await once.peek('readyz'))
 
 export function healthRoutes(app: FastifyInstance, engine: Engine): void {
   app.get(
@@ -18,16 +23,16 @@ export function healthRoutes(app: FastifyInstance, engine: Engine): void {
   )
   app.get(
     '/readyz',
-    { schema: { summary: 'Whether it should be sent requests', response: { 200: STATUS, 503: NOT_READY } } },
+    { schema: { summary: 'Whether it should be sent requests', response: { 200: READY, 503: NOT_READY } } },
     async (_request, reply) => {
       if (engine.isDraining)
         return sendProblem(reply, problem(503, 'ERR_MILLRACE_DRAINING', 'This engine ends.'))
-      if (isUndecided(await engine.once.peek('readyz')))
+      if (!(await isReady(engine)))
         return sendProblem(
           reply,
           problem(503, 'ERR_MILLRACE_UNDECIDED', 'The store of counts does not answer.'),
         )
-      return { status: 'ready' }
+      return { status: 'ready', ...(engine.envoy?.isStale && { envoyConfig: 'stale' }) }
     },
   )
 }

@@ -16,6 +16,13 @@ export interface Caller {
   readonly scopes: readonly Scope[]
 }
 
+/** What a request says of its caller. */
+interface Asker {
+  readonly headers: { readonly authorization?: string | undefined; readonly host?: string | undefined }
+  readonly socket: { readonly remoteAddress?: string | undefined }
+  readonly protocol: string
+}
+
 declare module 'fastify' {
   interface FastifyRequest {
     caller: Caller
@@ -60,7 +67,7 @@ export class Callers {
    * can read.
    * @throws ServiceError 401 for a token that is wrong; 421 for a host that is none of this machine's
    */
-  callerOf(request: FastifyRequest): Caller {
+  callerOf(request: Asker): Caller {
     const { authorization } = request.headers
     if (authorization !== undefined) return this.#byToken(authorization)
     if (this.#known.length > 0) return { id: '', scopes: [] }
@@ -75,7 +82,7 @@ export class Callers {
   }
 
   /** Whether a caller is on this machine, and no page of a browser whose own name leads here. */
-  isOnLoopback(request: FastifyRequest): boolean {
+  isOnLoopback(request: Asker): boolean {
     return isLocal(request) && this.#isForHere(request)
   }
 
@@ -83,7 +90,7 @@ export class Callers {
    * Whether the host is one of this machine's. A browser sends the name of the page's own site, which its owner may
    * lead to 127.0.0.1 (DNS rebinding); by TLS the certificate would not fit.
    */
-  #isForHere({ headers: { host }, protocol }: FastifyRequest): boolean {
+  #isForHere({ headers: { host }, protocol }: Asker): boolean {
     if (protocol === 'https' || host === undefined) return true // HTTP/1.0 without a host is no browser
     const [, name = ''] = /^\[?(.*?)\]?(?::\d*)?$/.exec(host.toLowerCase()) ?? []
     return isLoopback(name) || this.#hosts.includes(name)
@@ -101,7 +108,7 @@ export class Callers {
   }
 }
 
-const isLocal = ({ socket }: FastifyRequest): boolean => isLoopback(socket.remoteAddress ?? '')
+const isLocal = ({ socket }: Asker): boolean => isLoopback(socket.remoteAddress ?? '')
 
 /** Whether an address, or the name `localhost`, is of this machine only. */
 export const isLoopback = (address: string): boolean =>
@@ -128,15 +135,31 @@ export function checkScopes(app: FastifyInstance, callers: Callers): void {
 const logChange = ({ log, caller, routeOptions }: FastifyRequest): void =>
   log.info({ caller: caller.name, route: routeOptions.url }, 'a change is asked for')
 
+/** The same for a call of gRPC, which no page of a browser can make. @throws ServiceError 401 or 403 */
+export function requireDecide(
+  callers: Callers,
+  authorization: string | undefined,
+  address: string | undefined,
+): void {
+  const { scopes } = callers.callerOf({
+    headers: { authorization },
+    socket: { remoteAddress: address },
+    protocol: 'http',
+  })
+  if (scopes.includes('decide')) return
+  throw authorization === undefined ? needsToken() : needsScope('decide')
+}
+
 /** @throws ServiceError 401 without a token, 403 with one that may not */
 export function requireScope({ caller, headers, routeOptions }: FastifyRequest, scope: Scope): void {
   if (caller.scopes.includes(scope)) return
   const isUnknown = headers.authorization === undefined && caller.scopes.length === 0
-  if (isUnknown || routeOptions.config.isNeverForbidden)
-    throw new ServiceError(
-      401,
-      'ERR_MILLRACE_UNAUTHORIZED',
-      'This needs a token: Authorization: Bearer TOKEN.',
-    )
-  throw new ServiceError(403, 'ERR_MILLRACE_FORBIDDEN', `This needs a token with the scope ${scope}.`)
+  if (isUnknown || routeOptions.config.isNeverForbidden) throw needsToken()
+  throw needsScope(scope)
 }
+
+const needsToken = (): ServiceError =>
+  new ServiceError(401, 'ERR_MILLRACE_UNAUTHORIZED', 'This needs a token: Authorization: Bearer TOKEN.')
+
+const needsScope = (scope: Scope): ServiceError =>
+  new ServiceError(403, 'ERR_MILLRACE_FORBIDDEN', `This needs a token with the scope ${scope}.`)

@@ -25,6 +25,8 @@ export interface Counts {
   readonly records: Records | undefined
   /** Whether other engines have the same counts. */
   readonly isShared: boolean
+  /** Makes another limiter. Its maker closes it. */
+  readonly make: (rules: Rules, name: string) => AnyLimiter
   /** Resolves when the store answers; rejects if it can't keep counts. */
   ready(): Promise<void>
   setPassword(password: string | undefined): void
@@ -77,6 +79,7 @@ export function openCounts(
   return {
     limiters,
     once,
+    make: opened.make,
     isShared: place.kind !== 'memory',
     records: place.kind === 'memory' ? inMemory() : inStore(),
     ready: async () => {

@@ -10,12 +10,12 @@ export type Rules = Readonly<Record<string, unknown>>
 export const DEFAULT = 'default'
 
 /** The rules of each limiter by name, the default one first. @throws OptionError */
-export function rulesOf({ limit, limiters }: Settings): ReadonlyMap<string, Rules> {
+export function rulesOf({ limit, limiters, envoyConfig }: Settings): ReadonlyMap<string, Rules> {
   const named = Object.entries(limiters) as [string, Rules][]
   if (limit.length === 0) {
-    if (named.length === 0)
+    if (named.length === 0 && envoyConfig.length === 0)
       throw new OptionError(
-        'limit: expected a limit and its window, such as --limit 100/1m, or limiters, got none',
+        'limit: expected a limit and its window, such as --limit 100/1m, limiters, or envoyConfig, got none',
       )
     return new Map(named.sort(([a], [b]) => Number(b === DEFAULT) - Number(a === DEFAULT)))
   }

@@ -82,10 +82,10 @@ export class GroupEngine extends StrictEngine {
 
   /** Own charges are those of the members: each knows all charges of its keys. */
   protected override noteDecided(op: Asking, decided: Decided, times: CallTimes): void {
-    const { key, cost, limits, free, parts } = decided
+    const { key, cost, costs, limits, free, parts } = decided
     for (const { engine, key: own, from, to } of this.#shares(key)) {
       const share = {
-        ...{ key: own, cost, limits: limits?.slice(from, to) },
+        ...{ key: own, cost: costs?.[from] ?? cost, limits: limits?.slice(from, to) },
         ...{ free: free?.slice(from, to), parts: parts.slice(from, to) },
       }
       engine.restoring.decided(op, share, at(engine, times))

@@ -106,7 +106,9 @@ export class StrictEngine extends CountingStore {
   #callFor({ head, rules }: Together, asked: readonly Asked[]): Promise<readonly number[]> {
     const costs: string[] = []
     const [first] = asked as [Asked]
-    const areAlike = asked.every(({ cost, free }) => cost === first.cost && free === first.free)
+    const areAlike = asked.every(
+      ({ cost, costs, free }) => cost === first.cost && costs === first.costs && free === first.free,
+    )
     for (const each of areAlike ? asked.slice(0, 1) : asked)
       for (const units of unitsAsked(each, rules)) costs.push(String(units))
     return this.#send(head, asked, costs)
@@ -117,7 +119,7 @@ export class StrictEngine extends CountingStore {
     const times = { sentMs, receivedMs: this.nowMs() }
     const areAdmitted = reply[0] === ALL_ADMITTED
     let next = areAdmitted ? 3 : 0
-    return ({ key, cost, free }: Asked): RemoteDecision => {
+    return ({ key, cost, costs, free }: Asked): RemoteDecision => {
       if (isFault(reply[next]!)) checkFault(reply[next++]!, key)
       const parts = rules.map((rule, i) => {
         const at = next
@@ -135,7 +137,7 @@ export class StrictEngine extends CountingStore {
       const requested = { owner: this.plan.owner, key, cost, limits }
       const refusing = refusingOf(rules, cost, limits, parts)
       const decision = new RemoteDecision(requested, 'redis', parts, refusing)
-      this.noteDecided(op, { key, cost, limits, free, parts }, times)
+      this.noteDecided(op, { key, cost, costs, limits, free, parts }, times)
       return decision
     }
   }

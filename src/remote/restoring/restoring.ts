@@ -36,6 +36,8 @@ export interface RestoringStore {
 export interface Decided {
   readonly key: string
   readonly cost: number
+  /** The cost in each rule, where they differ. */
+  readonly costs?: readonly number[] | undefined
   /** Of the call, in units. */
   readonly limits: readonly (number | undefined)[] | undefined
   /** Rules that the request was not counted by. */
