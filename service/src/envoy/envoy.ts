@@ -1,12 +1,10 @@
 // Limits for Envoy: the files that say them, and the decisions of requests.
-import { dirname } from 'node:path'
 import type { FastifyBaseLogger } from 'fastify'
 import type { Settings } from '../options/table.js'
-import { watchFiles } from '../reload.js'
 import { countsPlace } from '../stores/addresses.js'
 import { answerOf, type Outcome } from './answer.js'
 import { checkRequest } from './check-request.js'
-import { configFilesOf, readFiles } from './config/files.js'
+import { readFiles, signatureOf } from './config/files.js'
 import { type Config, readConfig } from './config/read.js'
 import { ConfigError } from './config/yaml.js'
 import type { RateLimitRequest, RateLimitResponse } from './contract.js'
@@ -15,6 +13,8 @@ import { EnvoyMetrics } from './metrics.js'
 import { type Planned, planOf } from './plan.js'
 import { type MakeLimiter, Shapes } from './shapes.js'
 
+/** How often the files are looked at. */
+const LOOK_MS = 1_000
 /** What one call on Redis decides for several keys. */
 const ON_REDIS = ['sliding-window', 'fixed-window', 'token-bucket', 'leaky-bucket']
 
@@ -25,8 +25,9 @@ export class Envoy {
   readonly #decide: Decide
   #config: Config
   #isStale = false
-  /** By path: what ends its watch. */
-  readonly #watched = new Map<string, () => void>()
+  /** Of the files, before they were read last: what changes meanwhile is read again. */
+  #signature = ''
+  #timer: NodeJS.Timeout | undefined
 
   /** @throws ConfigError for files that are wrong */
   constructor(settings: Settings, make: MakeLimiter) {
@@ -87,37 +88,20 @@ export class Envoy {
 
   /** Reads the files again when one of them changes, comes or goes. */
   watch(log: FastifyBaseLogger): void {
-    const paths = this.#paths()
-    for (const [path, end] of this.#watched) {
-      if (paths.includes(path)) continue
-      end()
-      this.#watched.delete(path)
+    const look = () => {
+      if (signatureOf(this.#settings.envoyConfig) !== this.#signature) this.reload(log)
     }
-    const changed = () => {
-      this.reload(log)
-      this.watch(log) // there may be other files now
-    }
-    for (const path of paths) {
-      if (!this.#watched.has(path)) this.#watched.set(path, watchFiles([path], changed))
-    }
+    this.#timer = setInterval(look, LOOK_MS).unref()
   }
 
   async close(): Promise<void> {
-    for (const end of this.#watched.values()) end()
+    clearInterval(this.#timer)
     await this.#shapes.close()
-  }
-
-  #paths(): string[] {
-    const { envoyConfig } = this.#settings
-    try {
-      return [...new Set([...envoyConfig, ...configFilesOf(envoyConfig)])]
-    } catch {
-      return [...envoyConfig, ...envoyConfig.map((path) => dirname(path))] // one of them is gone
-    }
   }
 
   #read(): Config {
     const { envoyConfig, envoyDecide, counts } = this.#settings
+    this.#signature = signatureOf(envoyConfig)
     const config = readConfig(readFiles(envoyConfig))
     const isJoined = envoyDecide === 'together' && countsPlace(counts).kind === 'redis'
     for (const { counting, place } of config.limits) {

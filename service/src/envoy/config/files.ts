@@ -31,3 +31,16 @@ export function readFiles(paths: readonly string[]): ConfigFile[] {
     }
   })
 }
+
+/** Differs when files change, come or go. */
+export function signatureOf(paths: readonly string[]): string {
+  try {
+    const files = configFilesOf(paths).map((path) => {
+      const { mtimeMs, ino, size } = statSync(path)
+      return [path, mtimeMs, ino, size]
+    })
+    return JSON.stringify(files)
+  } catch (error) {
+    return (error as Error).message
+  }
+}
