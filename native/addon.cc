@@ -19,7 +19,7 @@ using namespace millrace;
 /**
  * admitMany(words, fingerprints, costs, allowed, at, seen, params, remaining?): decides the keys from FROM to
  * before TO. Returns TO, or the index of the first key that TypeScript has to decide. Sets ADMITTED of
- * `params`.
+ * `params`, and NEAR.
  */
 Napi::Value admitMany(const Napi::CallbackInfo& info) {
   const auto words = wordsAt(info, 0, "words: expected an Int32Array");
@@ -38,6 +38,9 @@ Napi::Value admitMany(const Napi::CallbackInfo& info) {
   batch.to = static_cast<size_t>(wholeFrom(info, params[PARAM_TO], 0, keys, "params: to"));
   batch.from = static_cast<size_t>(wholeFrom(info, params[PARAM_FROM], 0, params[PARAM_TO], "params: from"));
   batch.limit = static_cast<Word>(wholeFrom(info, params[PARAM_LIMIT], 1, MAX_TOTAL, "params: limit"));
+  batch.suspectFrom =
+      static_cast<Word>(wholeFrom(info, params[PARAM_SUSPECT_FROM], 0, COUNT + 1, "params: suspectFrom"));
+  batch.nearFrom = params[PARAM_NEAR_FROM];
   batch.readsClock = READS_CLOCK && params[PARAM_READS_CLOCK] != 0;
   if (allowed.length < batch.to) throwRangeError(info, "allowed: too short");
   if (at.length < batch.to) throwRangeError(info, "at: too short");
@@ -63,6 +66,7 @@ Napi::Value admitMany(const Napi::CallbackInfo& info) {
       shape, [&]<typename Algorithm>() { return BatchDecider<Algorithm>(words.data, shape).run(batch, nowMs); });
   if (result.isBadCost) throwRangeError(info, "costs: expected integers of 0 or more");
   paramsView.data[PARAM_ADMITTED] = result.admitted;
+  paramsView.data[PARAM_NEAR] = result.near;
   return Napi::Number::New(info.Env(), static_cast<double>(result.stopped));
 }
 

@@ -38,6 +38,9 @@ struct Batch {
    * SEEN_WORDS for each refused key: its way, and the way's admission word, tick and UNTIL at the decision.
    */
   Word* seen;
+  /** From where on an admission is a suspect, and from how many used units on its key is near the limit. */
+  Word suspectFrom;
+  double nearFrom;
   /** The units left after each decision. Null if the caller did not ask for them. */
   Word* remaining;
 };
@@ -46,6 +49,8 @@ struct BatchResult {
   /** The first key that was not decided, or `to`. */
   size_t stopped;
   uint32_t admitted;
+  /** Admissions that left their keys near the limit. */
+  uint32_t near;
   /** Whether the batch stopped at a cost that is not an integer of 0 or more. */
   bool isBadCost;
 };
@@ -66,6 +71,7 @@ class BatchDecider {
   BatchResult run(const Batch& batch, double nowMs) {
     Reading reading(shape_, nowMs);
     uint32_t admitted = 0;
+    uint32_t near = 0;
     const Word current = currentOf(batch);
     place_ = cells_.placeOf(reading);
     beginPipeline(batch);
@@ -75,20 +81,23 @@ class BatchDecider {
         place_ = cells_.placeOf(reading);
       }
       // Each decision uses the present rule. If it has changed, TypeScript calls again with the new one.
-      if (read(words_, HEADER_CURRENT) != current) return {i, admitted, false};
+      if (read(words_, HEADER_CURRENT) != current) return {i, admitted, near, false};
       advancePipeline(batch, i);
       int64_t way = ways_[i % IN_FLIGHT];
       const Result result = decide(batch, i, way, reading);
       const bool isAdmitted = result == Result::ADMITTED;
-      if (!isAdmitted && result != Result::FULL) return {i, admitted, result == Result::BAD_COST};
+      if (!isAdmitted && result != Result::FULL) return {i, admitted, near, result == Result::BAD_COST};
       batch.allowed[i] = isAdmitted;
       batch.at[i] = reading.nowMs;
       if (isAdmitted) admitted++;
       else writeSeen(batch.seen + i * SEEN_WORDS, way);
-      if (batch.remaining == nullptr) continue;
-      batch.remaining[i] = decider_.estimates().remaining(static_cast<size_t>(way), batch.limit, reading);
+      const bool isSuspect = isAdmitted && costAt(batch, i) > 0 && mostUsed() >= batch.suspectFrom;
+      if (batch.remaining == nullptr && !isSuspect) continue;
+      const Word left = decider_.estimates().remaining(static_cast<size_t>(way), batch.limit, reading);
+      if (isSuspect && batch.limit - left >= batch.nearFrom) near++;
+      if (batch.remaining != nullptr) batch.remaining[i] = left;
     }
-    return {batch.to, admitted, false};
+    return {batch.to, admitted, near, false};
   }
 
  private:
@@ -104,6 +113,14 @@ class BatchDecider {
     seen[2] = decided.tick;
     seen[3] = decided.until;
     static_assert(SEEN_WORDS == 4);
+  }
+
+  static double costAt(const Batch& batch, size_t i) { return batch.costs == nullptr ? batch.cost : batch.costs[i]; }
+
+  /** What the last decision says that its key has used at most. */
+  Word mostUsed() const {
+    const Decided& decided = cells_.decided();
+    return cells_.mostIn(decided.adm, decided.tick);
   }
 
   /** CURRENT, as long as the batch can decide. */
@@ -166,7 +183,7 @@ class BatchDecider {
    */
   [[gnu::noinline]] Result decide(const Batch& batch, size_t i, int64_t& way, const Reading& reading) {
     const Name name = nameAt(batch, i);
-    const double given = batch.costs == nullptr ? batch.cost : batch.costs[i];
+    const double given = costAt(batch, i);
     if (!(given >= 0)) return Result::BAD_COST;
     if (given == 0 || given > batch.limit) return decideUncharged(batch, name, given, way, reading);
     const auto cost = static_cast<Word>(given);

@@ -83,7 +83,10 @@ inline constexpr Word PARAM_CELL_BUCKETS = 14;
 inline constexpr Word PARAM_COUNTING = 15;
 inline constexpr Word PARAM_UNITS = 16;
 inline constexpr Word PARAM_OFFSET_MS = 17;
-inline constexpr Word PARAM_COUNT = 18;
+inline constexpr Word PARAM_SUSPECT_FROM = 18;
+inline constexpr Word PARAM_NEAR_FROM = 19;
+inline constexpr Word PARAM_NEAR = 20;
+inline constexpr Word PARAM_COUNT = 21;
 inline constexpr Word CALL_NOW_MS = 0;
 inline constexpr Word CALL_MS = 1;
 inline constexpr Word CALL_ANSWER = 2;
@@ -102,7 +105,9 @@ inline constexpr Word CALL_UNTIL = 17;
 inline constexpr Word CALL_LEAVES_REFUSALS = 18;
 inline constexpr Word CALL_REMAINING = 19;
 inline constexpr Word CALL_DEMAND = 20;
-inline constexpr Word CALL_WORDS = 22;
+inline constexpr Word CALL_SUSPECT_LIMIT = 21;
+inline constexpr Word CALL_SUSPECT_FROM = 22;
+inline constexpr Word CALL_WORDS = 24;
 inline constexpr Word OPERATION_CHECK = 0;
 inline constexpr Word OPERATION_USAGE = 1;
 inline constexpr Word OPERATION_RETRY_AFTER = 2;
@@ -111,6 +116,7 @@ inline constexpr Word STATUS_UNANSWERED = 0;
 inline constexpr Word STATUS_REFUSED = 1;
 inline constexpr Word STATUS_DONE = 2;
 inline constexpr Word STATUS_FIGURES = 4;
+inline constexpr Word STATUS_SUSPECT = 8;
 inline constexpr Word SEEN_WORDS = 4;
 inline constexpr Word KEYS_PER_READING = 64;
 inline constexpr Word MOST_RULES = 16;
@@ -169,6 +175,6 @@ inline constexpr double MAX_AHEAD_TICKS = 1048576;
 inline constexpr double PERIOD_MS = 2147483648;
 
 /** The addon exports this hash. The loader refuses an addon whose hash is not that of its own constants. */
-inline constexpr char CONSTANTS_HASH[] = "e48699c5e34818c1";
+inline constexpr char CONSTANTS_HASH[] = "57f6a05f5b1cbf75";
 
 }  // namespace millrace

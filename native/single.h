@@ -107,10 +107,17 @@ class SingleBy final : public Single {
     call.put(CALL_ADM, decided.adm);
     call.put(CALL_UNTIL, decided.until);
     const Word refusal = call.word(CALL_LEAVES_REFUSALS) != 0 ? STATUS_UNANSWERED : STATUS_REFUSED;
-    const Word status = result == Result::ADMITTED ? STATUS_DONE : refusal;
+    const Word admission = isSuspect(call, decided, limit) ? STATUS_DONE | STATUS_SUSPECT : STATUS_DONE;
+    const Word status = result == Result::ADMITTED ? admission : refusal;
     const bool hasFigures = WITH_FIGURES && status != STATUS_UNANSWERED &&
-                            putFigures(call, static_cast<size_t>(way), status == STATUS_DONE, cost, limit);
+                            putFigures(call, static_cast<size_t>(way), result == Result::ADMITTED, cost, limit);
     call.put(CALL_STATUS, hasFigures ? status | STATUS_FIGURES : status);
+  }
+
+  /** Whether an admission may have left its key near the limit (src/engines/inline/near-limit.ts). */
+  bool isSuspect(Call call, const Decided& decided, Word limit) {
+    return limit != call.word(CALL_SUSPECT_LIMIT) ||
+           decider_.cells().mostIn(decided.adm, decided.tick) >= call.word(CALL_SUSPECT_FROM);
   }
 
   /**

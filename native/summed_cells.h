@@ -33,6 +33,9 @@ class SummedCells : public KeyedCells {
   /** What giving back the last admission needs to know: a receipt (src/algorithms/algorithm.ts). */
   Word receipt() const { return decided_.stamp; }
 
+  /** What an admission word says that its key has used at most: units. */
+  static Word mostIn(Word v, Word) { return v & COUNT; }
+
   /** Whether an admission word says blocked. */
   static bool isShut(Word v) { return (v & COUNT) == BLOCKED; }
 

@@ -33,6 +33,9 @@ class WordCells : public KeyedCells {
 
   void prefetchAll(size_t base, size_t place) const { prefetch(base, place); }
 
+  /** What an admission word and its tick say that the key has used at most: units, or of a bucket their time. */
+  Word mostIn(Word v, Word w) const { return (v - meter_.emptyAt(tickOf(w))) & METER; }
+
   static bool isShut(Word v) { return (v & SHUT) != 0; }
 
   bool isBlocked(size_t base, Word v, double nowMs) {

@@ -24,6 +24,8 @@ export const UNDECIDED = -2
 export const GONE = -1 // not the key's way: the caller reads the clock and looks the key up again
 export const FULL = 0
 export const ADMITTED = 1
+/** Admitted, and the admission word has come to `suspectFrom`: the key may be near its limit. */
+export const SUSPECT = 2
 
 /** An algorithm on the cells of one record of an arena. It takes the cells of other records for other keys'. `Cells` is the part of it that insertion uses. */
 export interface Algorithm extends Cells {
@@ -41,6 +43,8 @@ export interface Algorithm extends Cells {
   readonly blockMask: number
   /** How an admission word says what the key has used at most. */
   readonly most: MostUsed
+  /** From here on, the bits of `most` make an admission a SUSPECT. `NearLimit` sets it for the limit that decides. */
+  suspectFrom: number
   /** The cell's tick at the last decision. An admission was charged there. */
   readonly chargedTick: number
   /** A word that the last charge found, and that only the algorithm understands. @see Algorithm.receipt */
@@ -61,11 +65,11 @@ export interface Algorithm extends Cells {
   /** Reads the words of a cell that a decision in `tick` reads first. @see RuleAttempt.touch */
   touch(way: number, tick: number): number
   /**
-   * Tries the usual case of `decide` once. Returns ADMITTED, FULL, or UNDECIDED, which
+   * Tries the usual case of `decide` once. Returns ADMITTED, SUSPECT, FULL, or UNDECIDED, which
    * changes nothing and proves nothing. The code is short enough for V8 to inline.
    */
   attempt(way: number, lo: number, hi: number, cost: number, limit: number, reading: Reading): number
-  /** Decides on a cost of at most `limit`. Returns ADMITTED, FULL or GONE. */
+  /** Decides on a cost of at most `limit`. Returns ADMITTED, SUSPECT, FULL or GONE. */
   decide(way: number, lo: number, hi: number, cost: number, limit: number, reading: Reading): number
   /** Sets `lastAdm` and `chargedTick` as a refusal does. Returns false if the way is not the key's. */
   observe(way: number, lo: number, hi: number): boolean
@@ -100,6 +104,10 @@ export interface MostUsed {
   /** With `perTick`: the bits of a key that has used its limit. */
   readonly full: number
 }
+
+/** The bits of an admission word and its tick that say what the key has used at most. */
+export const mostIn = (adm: number, tick: number, { mask, perTick }: MostUsed): number =>
+  (adm - Math.imul(tick >>> 1, perTick)) & mask
 
 /** Units that were charged in tick `e`. */
 export interface Charged {

@@ -17,6 +17,7 @@ export abstract class KeyedCells {
   chargedStamp = 0
   lastAdm = 0
   lastUntil = 0
+  suspectFrom = 0
   readonly #record: number
   readonly #waysAt: number
   readonly #wayWords: number

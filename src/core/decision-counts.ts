@@ -22,8 +22,7 @@ export interface Counts {
 /** Decisions of which the figures are known. */
 export interface FigureCounts extends Counts {
   /**
-   * Of `admitted`: those that charged a key and left it with 80 % of a limit used, or more (the option `nearLimit`). In
-   * memory, not known of keys of `checkMany` by one rule, nor of any on a pool.
+   * Of `admitted`: those that charged a key and left it with 80 % of a limit used, or more (the option `nearLimit`).
    */
   readonly nearLimit: number
 }
@@ -65,11 +64,12 @@ class Tallies {
     return { admitted, refused, shadowRefused, blocked, nearLimit }
   }
 
-  addAll({ admitted, refused, shadowRefused, blocked }: Counts): void {
+  addAll({ admitted, refused, shadowRefused, blocked, nearLimit }: FigureCounts): void {
     this.admitted += admitted
     this.refused += refused
     this.shadowRefused += shadowRefused
     this.blocked += blocked
+    this.nearLimit += nearLimit
   }
 
   add(isAllowed: boolean, isShadowed: boolean, isBlocked: boolean, isNear: boolean): void {
@@ -198,12 +198,12 @@ export class DecisionCounts {
     for (const tallies of [this.#all, this.#ofRule(rule)]) tallies.add(allowed, false, isBlocked, isNear)
   }
 
-  /** Counts what came of the keys of a batch, whose figures are not known: of all, and in the name of each rule. */
+  /** Counts what came of the keys of a batch, by what the worker has counted: of all, and in the name of each rule. */
   countBatch(
     keys: number,
-    all: Omit<Counts, 'admitted'>,
+    all: Omit<FigureCounts, 'admitted'>,
     rules: readonly string[],
-    ofRules: readonly Omit<Counts, 'admitted'>[],
+    ofRules: readonly Omit<FigureCounts, 'admitted'>[],
   ): void {
     const admitted = keys - all.refused
     this.#all.addAll({ ...all, admitted })

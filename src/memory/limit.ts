@@ -25,6 +25,8 @@ export class PresentRule {
   #record: number
   #word = -1
   #limit = 1
+  /** Called with each limit, before a decision goes by it. */
+  onLimit: (limit: number) => void = () => {}
 
   /**
    * `record` is the record that the thread counts by. `takeRecord` goes on with another one. It returns false
@@ -53,5 +55,6 @@ export class PresentRule {
     this.#record = record
     this.#word = word
     this.#limit = limitIn(word)
+    this.onLimit(this.#limit)
   }
 }

@@ -56,11 +56,11 @@ export const UNITS = 13
 /** In the reply that is a refusal: 1 if the key was blocked. An admission need not have it. */
 export const BLOCKED = 13
 /**
- * In the reply to a BATCH: how many keys were refused, how many of these were blocked, and how many were admitted that a
- * rule would have refused if it were enforced. At `OF_RULE` in the slot of each rule: the same in the name of the rule.
+ * In the reply to a BATCH: how many keys were refused, how many of these were blocked, how many were admitted that a rule
+ * would have refused if it were enforced, and how many admissions left a key near its limit. At `OF_RULE` in the slot of each rule: the same in the name of the rule.
  */
 export const OF_ALL = 6
-export const OF_RULE = 9
+export const OF_RULE = 10
 /**
  * Offsets in doubles. NUMBER is a request's milliseconds, or the cost that a CHARGE_MORE begins at, and the
  * reply of every operation that returns one number. Of a decision, and in a GIVE_BACK: the reading of its charge.

@@ -83,6 +83,17 @@ export class NativeBatches {
     return this.#params[PARAM.ADMITTED]!
   }
 
+  /** How many of these have left their keys near the limit. */
+  get near(): number {
+    return this.#params[PARAM.NEAR]!
+  }
+
+  /** Admissions whose words come to `suspectFrom` are looked at: they are near with `nearFrom` units used. */
+  countNear(suspectFrom: number, nearFrom: number): void {
+    this.#params[PARAM.SUSPECT_FROM] = suspectFrom
+    this.#params[PARAM.NEAR_FROM] = nearFrom
+  }
+
   /**
    * Decides the entries from `from` to before `to`, in order. Returns the first entry that it did not decide,
    * or `to`. It stops at a key that needs a new cell or a newer reading of the clock. It also stops if the

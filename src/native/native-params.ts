@@ -37,6 +37,11 @@ export const PARAM = {
   UNITS: 16,
   /** Added to each reading, in milliseconds. */
   OFFSET_MS: 17,
+  /** In, of a batch: from where on an admission is a suspect, and from how many used units on its key is near the limit. */
+  SUSPECT_FROM: 18,
+  NEAR_FROM: 19,
+  /** Written by the addon: how many admissions have left their keys near the limit. */
+  NEAR: 20,
 } as const
 /** How the cells of an algorithm count that the addon has. */
 export const COUNTING = { BUCKETS: 0, FIXED_WINDOW: 1, TOKEN_BUCKET: 2, LOG: 3 } as const satisfies Record<
@@ -84,15 +89,19 @@ export const CALL = {
   REMAINING: 19,
   /** The number of decisions that are to compute their figures (`FiguresDemand`). Each counts it down. */
   DEMAND: 20,
+  /** In: which admissions are a SUSPECT. Those by this limit whose words come to SUSPECT_FROM, and all by others. */
+  SUSPECT_LIMIT: 21,
+  SUSPECT_FROM: 22,
 } as const
-export const CALL_WORDS = 22 // even, for the doubles
+export const CALL_WORDS = 24 // even, for the doubles
 /** CHECK decides by the limit in the header, CHECK_WITHIN by LIMIT. */
 export const OPERATION = { CHECK: 0, USAGE: 1, RETRY_AFTER: 2, CHECK_WITHIN: 3 } as const
 /**
  * UNANSWERED: the addon changed nothing, and TypeScript answers. DONE: the cost was admitted, or ANSWER is
- * set. FIGURES, a bit of DONE or REFUSED: the figures of the decision are set.
+ * set. FIGURES, a bit of DONE or REFUSED: the figures of the decision are set. SUSPECT, a bit of DONE: the key may be near
+ * its limit.
  */
-export const STATUS = { UNANSWERED: 0, REFUSED: 1, DONE: 2, FIGURES: 4 } as const
+export const STATUS = { UNANSWERED: 0, REFUSED: 1, DONE: 2, FIGURES: 4, SUSPECT: 8 } as const
 
 /** Stands for a way where there is none. */
 export const NO_WAY = -1

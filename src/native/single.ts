@@ -120,7 +120,13 @@ export class NativeSingle {
     this.#words[CALL.LIMIT] = limit
   }
 
-  /** The result of the last decision: DONE (admitted) or REFUSED, and FIGURES if it computed them. */
+  /** Has the addon call admissions by this limit suspects whose words come to `from`, and all by another limit. */
+  suspect(limit: number, from: number): void {
+    this.#words[CALL.SUSPECT_LIMIT] = limit
+    this.#words[CALL.SUSPECT_FROM] = from
+  }
+
+  /** The result of the last decision: DONE (admitted) or REFUSED, with the bits FIGURES and SUSPECT. */
   get status(): number {
     return this.#words[CALL.STATUS]!
   }

@@ -5,6 +5,7 @@ import {
   type Limiter,
   type LimiterOptions,
   manualClock,
+  type PoolLimiterOptions,
 } from 'millrace'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -95,6 +96,33 @@ for (const [name, rules] of Object.entries(RULES)) {
         assert.is(others!.rules[rule]!.nearLimit + attachedOwn!.rules[rule]!.nearLimit, near, rule)
       }
       await Promise.all([unread.close(), read.close(), attached.close()])
+    })
+  }
+}
+
+for (const [name, rules] of Object.entries(RULES)) {
+  for (const engine of ['inline', 'pool'] as const) {
+    test(`the keys of a batch count as they do alone, also those that stand twice: ${name}, ${engine}`, async () => {
+      const clock = manualClock(START_MS)
+      const options = { ...rules, clock, maxKeys: 50, nearLimit: SHARE } as unknown as LimiterOptions
+      const alone = createLimiter(options)
+      const batches = createLimiter({ ...options, engine } as PoolLimiterOptions)
+      const random = randomFrom(13)
+      const unit = name === 'a rule with units' ? 1_024 : 1
+      for (let i = 0; i < 60; i++) {
+        const keys = Array.from(
+          { length: 1 + Math.floor(random() * 60) },
+          () => `key ${Math.floor(random() ** 2 * 30)}`,
+        )
+        const costs = keys.map(() => Math.floor(random() ** 3 * 4) * unit)
+        await batches.checkMany(keys, costs, { remaining: random() < 0.3 })
+        for (const [k, key] of keys.entries()) alone.check(key, costs[k])
+        clock.advance(Math.floor(random() * 4_000))
+      }
+      const [{ own }, one] = [await batches.stats(), alone.stats().own]
+      assert.ok(one.nearLimit > 0 && one.refused + one.shadowRefused > 0)
+      assert.equal(own, one)
+      await Promise.all([batches.close(), alone.close()])
     })
   }
 }

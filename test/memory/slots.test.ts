@@ -33,7 +33,7 @@ test('the map of a request ring is the one that the addon was built with', () =>
     UNITS: 13,
     BLOCKED: 13,
     OF_ALL: 6,
-    OF_RULE: 9,
+    OF_RULE: 10,
     QUANTITY: 7,
     RULE_LIMIT: 0,
   })
@@ -65,8 +65,8 @@ test('all words of the reply to a refusal, and of that to a batch, are distinct'
   const refusal = [WAY, CHARGED_TICK, LIMIT, REMAINING, OUTCOME, REFUSING, BLOCKED]
   const taken = [...refusal, ...doubles.flatMap((at) => [2 * at, 2 * at + 1])]
   assert.is(new Set(taken).size, taken.length)
-  const counts = [OF_ALL, OF_RULE].flatMap((at) => [at, at + 1, at + 2])
-  assert.is(new Set([OUTCOME, ...counts]).size, 7)
+  const counts = [OF_ALL, OF_RULE].flatMap((at) => [at, at + 1, at + 2, at + 3])
+  assert.is(new Set([OUTCOME, ...counts]).size, 9)
   assert.ok([...taken, ...counts].every((at) => at >= 0 && at < slots.SLOT_WORDS))
 })
 

@@ -38,7 +38,8 @@ function rightArguments() {
     allowed: new Uint8Array(2) as unknown,
     at: new Float64Array(2) as unknown,
     seen: new Int32Array(8) as unknown,
-    params: new Float64Array([60_000, 0, 60, 2, 0, 0, LIMIT, 0, 2, 1e6, 0, 0, 0, 0, 60, 0, 0, 0]) as unknown,
+    // biome-ignore format: one line
+    params: new Float64Array([60_000, 0, 60, 2, 0, 0, LIMIT, 0, 2, 1e6, 0, 0, 0, 0, 60, 0, 0, 0, 0, 0, 0]) as unknown,
     remaining: new Int32Array(2) as unknown,
   }
 }
@@ -140,6 +141,7 @@ test('a param out of range throws a RangeError', () => {
     [PARAM.SHIFT, [-1, 0.5, 2 ** 32, Number.NaN]],
     [PARAM.COUNTING, [-1, 0.5, 2, 3, 4, 2 ** 32, Number.NaN]],
     [PARAM.UNITS, [-1, 0.5, 2 ** 18 + 1, Number.NaN]],
+    [PARAM.SUSPECT_FROM, [-1, 0.5, 2 ** 22 + 1, Number.NaN]],
     [PARAM.OFFSET_MS, [Number.NaN, Number.POSITIVE_INFINITY, 1e300]],
     [PARAM.CELL_BUCKETS, [0, -1, 59, 59.5, 61, 2 ** 20, 2 ** 20 + 1, 2 ** 32, Number.NaN]],
   ]

@@ -19,7 +19,8 @@ function rightArguments() {
   return {
     words: words as unknown,
     ring: new Int32Array(new SharedArrayBuffer(4 * RING_WORDS)) as unknown,
-    params: new Float64Array([60_000, 0, 60, 2, 0, 0, 5, 0, 2, 1e6, 0, 0, 0, 0, 60, 0, 0, 0]) as unknown,
+    // biome-ignore format: one line
+    params: new Float64Array([60_000, 0, 60, 2, 0, 0, 5, 0, 2, 1e6, 0, 0, 0, 0, 60, 0, 0, 0, 0, 0, 0]) as unknown,
   }
 }
 

@@ -14,7 +14,8 @@ import { isLeftOut, onSide, type Side } from './sides.js'
 const test = isLeftOut() ? always.skip : always
 const WORDS = shapeFor(60_000, 60, 2).words
 const onShared = (words: number) => new Int32Array(new SharedArrayBuffer(4 * words))
-const rightParams = () => new Float64Array([60_000, 0, 60, 2, 0, 0, 5, 0, 2, 1e6, 0, 0, 0, 0, 60, 0, 0, 0])
+const rightParams = () =>
+  new Float64Array([60_000, 0, 60, 2, 0, 0, 5, 0, 2, 1e6, 0, 0, 0, 0, 60, 0, 0, 0, 0, 0, 0])
 const make = (...args: unknown[]) =>
   (addonFor({ MILLRACE_NATIVE: '1' })!.single as (...a: unknown[]) => unknown)(...args)
 

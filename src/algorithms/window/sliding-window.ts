@@ -87,7 +87,7 @@ import type { Edge } from '../../core/rule-algorithms.js'
 import { Ticks } from '../../core/ticks.js'
 import { ADM, BUCKETS, COUNT, LAP, REFUNDS, type Shape, TICK, TIME } from '../../memory/layout.js'
 import { compareExchange, read, readInOrder, type Words } from '../../memory/words.js'
-import { ADMITTED, UNDECIDED } from '../algorithm.js'
+import { UNDECIDED } from '../algorithm.js'
 import type { Adjustments } from './adjustments.js'
 import { Charges } from './charges.js'
 import { Estimates } from './estimates.js'
@@ -168,7 +168,7 @@ export class SlidingWindow extends SummedCells {
     if ((b & (LAP | REFUNDS)) !== ring.lap || (b & COUNT) + cost > COUNT) return UNDECIDED
     if (compareExchange(words, at, b, b + cost) !== b) return UNDECIDED
     if (this.isCurrent(v, way, lo, hi, e)) {
-      return this.commit(way, lo, hi, cost, limit, e, v, 0) ? ADMITTED : UNDECIDED
+      return this.commit(way, lo, hi, cost, limit, e, v, 0)
     }
     this.charges.undo(base, e, cost, 0)
     return UNDECIDED

@@ -16,7 +16,7 @@ import {
 } from '../../memory/layout.js'
 import { compareExchange, load, read, write } from '../../memory/words.js'
 import { LATE, OVERFLOWN } from '../../range-sum/range-sum.js'
-import { ADMITTED, type Algorithm, type Charged, type FULL, GONE, type UNDECIDED } from '../algorithm.js'
+import { ADMITTED, type Algorithm, type Charged, type FULL, GONE, SUSPECT, UNDECIDED } from '../algorithm.js'
 import { KeyedCells } from '../keyed-cells.js'
 
 /**
@@ -46,7 +46,7 @@ export abstract class SummedCells extends KeyedCells implements Algorithm {
     cost: number,
     limit: number,
     reading: Reading,
-  ): typeof UNDECIDED | typeof FULL | typeof ADMITTED
+  ): typeof UNDECIDED | typeof FULL | typeof ADMITTED | typeof SUSPECT
   abstract isExpired(base: number, tick: number, reading: Reading): boolean
   abstract isPast(base: number, tick: number, reading: Reading): boolean
   abstract begin(base: number, reading: Reading): void
@@ -80,7 +80,7 @@ export abstract class SummedCells extends KeyedCells implements Algorithm {
       this.bumpEpoch(base)
   }
 
-  /** Decides on `cost` units, 1 to `limit`. Returns ADMITTED, FULL, or GONE if the way is not the key's. */
+  /** Decides on `cost` units, 1 to `limit`. Returns ADMITTED, SUSPECT, FULL, or GONE if the way is not the key's. */
   decide(way: number, lo: number, hi: number, cost: number, limit: number, reading: Reading): number {
     const { words } = this
     const base = this.base(way)
@@ -103,7 +103,8 @@ export abstract class SummedCells extends KeyedCells implements Algorithm {
         this.resum(base, v, e, reading)
         continue
       }
-      if (this.commit(way, lo, hi, cost, limit, e, v, this.stamp)) return ADMITTED
+      const committed = this.commit(way, lo, hi, cost, limit, e, v, this.stamp)
+      if (committed !== UNDECIDED) return committed
     }
   }
 
@@ -111,7 +112,7 @@ export abstract class SummedCells extends KeyedCells implements Algorithm {
     return stamp
   }
 
-  /** Commits a charge made in tick e with this stamp. Returns false if it was taken out instead. */
+  /** Commits a charge made in tick e with this stamp: ADMITTED or SUSPECT. Returns UNDECIDED if it was taken out instead. */
   protected commit(
     way: number,
     lo: number,
@@ -121,13 +122,14 @@ export abstract class SummedCells extends KeyedCells implements Algorithm {
     e: number,
     v: number,
     stamp: number,
-  ): boolean {
+  ): typeof ADMITTED | typeof SUSPECT | typeof UNDECIDED {
     const found = compareExchange(this.words, this.base(way) + ADM, v, v + cost)
-    if (found !== v && !this.#commitAgain(way, lo, hi, cost, limit, e, stamp, found)) return false
-    if (found === v) this.lastAdm = v + cost
+    if (found !== v && !this.#commitAgain(way, lo, hi, cost, limit, e, stamp, found)) return UNDECIDED
+    const adm = found === v ? v + cost : this.lastAdm
+    this.lastAdm = adm
     this.chargedTick = e
     this.chargedStamp = stamp
-    return true
+    return (adm & COUNT) < this.suspectFrom ? ADMITTED : SUSPECT
   }
 
   /** Step 4, after the first compare-exchange found `x`. */

@@ -56,6 +56,8 @@ import {
   type CellEstimates,
   GONE,
   type MostUsed,
+  mostIn,
+  SUSPECT,
   UNDECIDED,
 } from '../algorithm.js'
 import { KeyedCells } from '../keyed-cells.js'
@@ -163,9 +165,14 @@ export abstract class WordCells extends KeyedCells implements Algorithm {
     const next = this.charged(v, w, cost, limit, reading)
     if (next === v) return load(words, base + ADM) === v ? this.full(v, w) : UNDECIDED
     if (compareExchange(words, base + ADM, v, next) !== v) return UNDECIDED
-    this.lastAdm = next
+    return this.#admitted(next, w)
+  }
+
+  /** What has been charged: ADMITTED or SUSPECT. */
+  #admitted(adm: number, w: number): typeof ADMITTED | typeof SUSPECT {
+    this.lastAdm = adm
     this.chargedTick = w
-    return ADMITTED
+    return mostIn(adm, w, this.most) < this.suspectFrom ? ADMITTED : SUSPECT
   }
 
   decide(way: number, lo: number, hi: number, cost: number, limit: number, reading: Reading): number {
@@ -187,9 +194,7 @@ export abstract class WordCells extends KeyedCells implements Algorithm {
         continue
       }
       if (compareExchange(words, base + ADM, v, next) !== v) continue
-      this.lastAdm = next
-      this.chargedTick = w
-      return ADMITTED
+      return this.#admitted(next, w)
     }
   }
 

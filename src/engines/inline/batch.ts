@@ -95,7 +95,7 @@ class InlineBatch extends BaseBatch<Int32Array> {
   #decideNatively(): void {
     const { length } = this
     const engine = this.#engine
-    const { reading } = engine
+    const { near, reading } = engine
     const entries = {
       fingerprints: this.#fingerprints,
       costs: this.#costs as number | Float64Array,
@@ -110,9 +110,12 @@ class InlineBatch extends BaseBatch<Int32Array> {
       if (native === undefined) return void this.#decideFrom(from, length) // it can't handle another record
       const to = native.readsClock ? length : Math.min(length, nextReading(from))
       this.#recordEra(from)
+      const { suspectFrom, nearFrom } = near.bounds // by the limit that has just been read
+      native.countNear(suspectFrom, nearFrom)
       const stopped = native.admit(entries, from, to, limit, reading.nowMs)
       this.#limits.fill(limit, from, stopped)
       engine.tally(native.admitted, stopped - from - native.admitted)
+      engine.tallyNear(native.near)
       if (native.admitted < stopped - from) engine.tallyBlocked(this.#blockedIn(from, stopped))
       if (stopped === to) from = to
       else {

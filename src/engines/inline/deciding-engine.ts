@@ -24,4 +24,5 @@ export interface DecidingEngine {
   decide(lo: number, hi: number, cost: number, limit: number, hint: number): Outcome
   tally(allowed: number, denied: number): void
   tallyBlocked(refused: number): void
+  tallyNear(admitted: number): void
 }

@@ -1,5 +1,5 @@
 import { createRequire } from 'node:module'
-import { ADMITTED, type Algorithm, FULL, GONE, UNDECIDED } from '../../algorithms/algorithm.js'
+import { ADMITTED, type Algorithm, FULL, GONE, SUSPECT, UNDECIDED } from '../../algorithms/algorithm.js'
 import type { BatchDecision, Costs } from '../../core/batch-decision.js'
 import type { Clock } from '../../core/clock.js'
 import type { Decision } from '../../core/decision.js'
@@ -39,7 +39,6 @@ const batches = lazily(() => require('./batch.js') as typeof import('./batch.js'
 export const keyChanges = lazily(() => require('./key-changes.js') as typeof import('./key-changes.js'))
 
 const NO_WAY = -1
-const NOT_COUNTED = new NearLimit(Infinity)
 /** The limit of one call, if it has one. */
 type Limit = number | undefined
 
@@ -78,10 +77,7 @@ export class InlineEngine implements Engine<InlineDecision> {
   readonly demand = new FiguresDemand()
   era!: Era
   readonly attempt: RuleAttempt
-  /** Of one of several rules: for `RulesEngine`. */
   readonly near: NearLimit
-  /** By which this engine counts. */
-  readonly #near: NearLimit
   readonly #tally: Tally
   lastNear = 0
   /** @see changesRefusals */
@@ -102,10 +98,10 @@ export class InlineEngine implements Engine<InlineDecision> {
     this.#call = call
     this.#tally = new Tally(call === undefined ? arena : undefined, this.isShadow)
     this.near = new NearLimit(nearLimit)
-    this.#near = call === undefined ? this.near : NOT_COUNTED
     this.views = new Views(arena, clock, (view) => this.#use(view))
     this.reading = this.views.reading
     this.#rule = this.views.rule
+    this.#rule.onLimit = (limit) => this.near.goByRule(limit)
     const { present } = this.views
     this.arena = arena
     this.#table = present.table
@@ -124,7 +120,7 @@ export class InlineEngine implements Engine<InlineDecision> {
     this.#table = table
     this.#algorithm = algorithm
     this.#single = single
-    this.near.use(algorithm, arena, reading)
+    this.near.use(algorithm, arena, reading, single)
     this.attempt.use(view, single)
     this.estimates = new DecisionEstimates(arena, table, algorithm, insertion, reading, single, this.#memory)
     const { epochs } = algorithm
@@ -166,10 +162,12 @@ export class InlineEngine implements Engine<InlineDecision> {
     if (limit === undefined) return this.check(lo, hi, cost, hint)
     this.views.refresh()
     this.#ownLimit = limit
+    this.near.goBy(limit)
     try {
       return this.check(lo, hi, cost, hint, limit)
     } finally {
       this.#ownLimit = undefined
+      this.near.goBy()
     }
   }
 
@@ -242,7 +240,6 @@ export class InlineEngine implements Engine<InlineDecision> {
     const made = new InlineDecision(this.era, lo, hi, cost, limit, at, outcome, way, chargedTick, chargedStamp, lastAdm)
     if (needsDetails(at, nowMs, lastAdm, blockMask))
       keepDetails(made, at, nowMs, this.#algorithm.lastUntil, blockMask)
-    if (this.#near.isSuspect(lastAdm, chargedTick, limit)) this.#countNear(made)
     return made
   }
 
@@ -254,20 +251,23 @@ export class InlineEngine implements Engine<InlineDecision> {
     const made = new InlineDecision(this.era, lo, hi, cost, limit, at, outcome, way, chargedTick, chargedStamp, lastAdm)
     if (status >= STATUS.FIGURES || needsDetails(at, nowMs, lastAdm, this.#algorithm.blockMask))
       this.#complete(made, single, at, nowMs)
-    if (this.#near.isSuspect(lastAdm, chargedTick, limit)) this.#countNear(made)
     return made
   }
 
-  /** Counts a suspect, if it is an admission that has left its key near the limit. */
-  #countNear(made: InlineDecision): void {
-    if (made.outcome !== Outcome.CHARGED || !this.#near.isNear(made)) return
+  /** Counts a suspect, if it has left its key near the limit. Of several rules, `RulesEngine` counts. */
+  #countNear(way: number, adm: number, tick: number, at: number, limit: number): void {
+    if (this.#call !== undefined || !this.near.isNear(way, adm, tick, at, limit)) return
     this.#tally.nearLimit++
     this.lastNear = 1
   }
 
   #complete(made: InlineDecision, single: NativeSingle, at: number, nowMs: number): void {
     keepDetails(made, at, nowMs, single.lastUntil, this.#algorithm.blockMask)
-    if (single.status >= STATUS.FIGURES) single.giveFigures(made)
+    const { status, way, lastAdm, chargedTick, limit } = single
+    if (status & STATUS.FIGURES) single.giveFigures(made)
+    if (!(status & STATUS.SUSPECT)) return
+    if (this.near.isSuspect(lastAdm, chargedTick, limit))
+      this.#countNear(way, lastAdm, chargedTick, at, limit)
   }
 
   /** The decision on a key without a way. Its figures can't be computed later from the table. */
@@ -425,6 +425,10 @@ export class InlineEngine implements Engine<InlineDecision> {
     this.#tally.blocked += refused
   }
 
+  tallyNear(admitted: number): void {
+    this.#tally.nearLimit += admitted
+  }
+
   close(): void {
     this.flush()
     if (!(this.arena.buffer instanceof SharedArrayBuffer)) this.#memory.isReleased = true
@@ -461,7 +465,10 @@ export class InlineEngine implements Engine<InlineDecision> {
     adm: number,
   ): Outcome {
     this.way = way
-    if (found !== ADMITTED) return this.#refuse(way, lo, hi, cost, limit, adm)
+    if (found !== ADMITTED) {
+      if (found !== SUSPECT) return this.#refuse(way, lo, hi, cost, limit, adm)
+      this.#countNear(way, adm, this.#algorithm.chargedTick, this.reading.nowMs, limit)
+    }
     this.#tally.admit()
     return Outcome.CHARGED
   }

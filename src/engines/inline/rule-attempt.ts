@@ -1,4 +1,4 @@
-import { ADMITTED, type Algorithm } from '../../algorithms/algorithm.js'
+import { ADMITTED, type Algorithm, SUSPECT } from '../../algorithms/algorithm.js'
 import { InlineDecision, Outcome } from '../../core/inline-decision.js'
 import type { Reading } from '../../core/reading.js'
 import { RuleCharge } from '../../core/rules-decision.js'
@@ -10,7 +10,6 @@ import { STATUS } from '../../native/native-params.js'
 import type { NativeSingle } from '../../native/single.js'
 import type { DecidingEngine } from './deciding-engine.js'
 import { keepDetails, needsDetails } from './decision-estimates.js'
-import type { NearLimit } from './near-limit.js'
 import type { View } from './views.js'
 
 /** Whether any rule of an admission may have left the key near its limit. */
@@ -28,7 +27,6 @@ export class RuleAttempt {
   readonly #rule: PresentRule
   readonly #reading: Reading
   readonly #engine: DecidingEngine
-  readonly #near: NearLimit
   /** Of all rules. */
   suspects: Suspects = { any: false }
   #algorithm: Algorithm
@@ -42,7 +40,6 @@ export class RuleAttempt {
     this.#rule = rule
     this.#reading = reading
     this.#engine = engine
-    this.#near = engine.near
     this.#algorithm = algorithm
     this.#table = table
   }
@@ -85,7 +82,12 @@ export class RuleAttempt {
   charges(way: number, lo: number, hi: number, cost: number): boolean {
     const limit = this.#limit
     this.#way = way
-    return cost <= limit && this.#algorithm.attempt(way, lo, hi, cost, limit, this.#reading) === ADMITTED
+    if (cost > limit) return false
+    const found = this.#algorithm.attempt(way, lo, hi, cost, limit, this.#reading)
+    if (found === ADMITTED) return true
+    if (found !== SUSPECT) return false
+    this.suspects.any = true
+    return true
   }
 
   /**
@@ -99,7 +101,6 @@ export class RuleAttempt {
     if (chargedStamp !== 0 || engine.demand.left > 0) return undefined
     const { nowMs } = this.#reading
     const at = hasWholeMs ? Math.floor(nowMs) : nowMs
-    if (this.#near.isSuspect(lastAdm, chargedTick, this.#limit)) this.suspects.any = true
     return new RuleCharge(engine.era, this.#limit, at, this.#way, chargedTick, lastAdm, next)
   }
 
@@ -107,10 +108,11 @@ export class RuleAttempt {
   chargeByAddon(next: RuleCharge | undefined): RuleCharge | undefined {
     const single = this.#single!
     const engine = this.#engine
-    if (single.status !== STATUS.DONE || single.chargedStamp !== 0) return undefined
+    const { status } = single
+    if ((status & ~STATUS.SUSPECT) !== STATUS.DONE || single.chargedStamp !== 0) return undefined
     const { way, nowMs, limit, lastAdm, chargedTick } = single
     engine.way = way
-    if (this.#near.isSuspect(lastAdm, chargedTick, limit)) this.suspects.any = true
+    if (status !== STATUS.DONE) this.suspects.any = true
     const at = this.#algorithm.hasWholeMs ? Math.floor(nowMs) : nowMs
     return new RuleCharge(engine.era, limit, at, way, chargedTick, lastAdm, next)
   }

@@ -275,9 +275,9 @@ export class RulesEngine implements Engine<RulesDecision> {
     for (let i = 0; i < parts.length; i++) {
       const part = parts[i]!
       if (part.outcome !== Outcome.CHARGED) continue
-      const made = countedOf(part)
+      const { way, adm, tick, at, limit } = countedOf(part)
       const { near } = this.engines[i]!
-      if (!near.isSuspect(made.adm, made.tick, made.limit) || !near.isNear(made)) continue
+      if (!near.isSuspect(adm, tick, limit) || !near.isNear(way, adm, tick, at, limit)) continue
       this.#ofRules[i]!.nearLimit++
       nearRules |= 1 << i
     }

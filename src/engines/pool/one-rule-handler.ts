@@ -1,5 +1,6 @@
 import type { Clock } from '../../core/clock.js'
 import { Outcome } from '../../core/inline-decision.js'
+import { NEAR_LIMIT } from '../../core/near-limit.js'
 import { again } from '../../core/tries.js'
 import { isUncounted } from '../../core/uncounted-limit.js'
 import type { RuleMemory } from '../../memory/arenas.js'
@@ -32,9 +33,13 @@ export class OneRuleHandler extends RequestHandler {
   /** The arena, by its record, that `#native` decides on. */
   #arena: Arena
 
-  constructor(ring: RingMemory, { arenas: [arena], names }: RuleMemory, clock: Clock) {
+  constructor(
+    ring: RingMemory,
+    { arenas: [arena], names, nearLimit = NEAR_LIMIT }: RuleMemory,
+    clock: Clock,
+  ) {
     super(ring, names, false)
-    this.engine = new InlineEngine(arena, names[0], clock)
+    this.engine = new InlineEngine(arena, names[0], clock, nearLimit)
     this.#arena = this.engine.arena
     this.#native = NativeRequestServer.for(this.engine.addon, this.#arena, ring.words)
   }

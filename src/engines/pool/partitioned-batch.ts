@@ -1,6 +1,6 @@
 import { BaseBatch } from '../../core/base-batch.js'
 import type { BatchDecision, Costs } from '../../core/batch-decision.js'
-import type { Counts } from '../../core/decision-counts.js'
+import type { FigureCounts } from '../../core/decision-counts.js'
 import {
   CHARGED_TICK,
   COST,
@@ -223,8 +223,9 @@ export class Chunk implements RingRequest {
 }
 
 /** What came of the keys of a chunk beside the admissions, by `OF_ALL` or `OF_RULE` of its reply. */
-export const batchCountsIn = ({ words }: RingMemory, at: number): Omit<Counts, 'admitted'> => ({
+export const batchCountsIn = ({ words }: RingMemory, at: number): Omit<FigureCounts, 'admitted'> => ({
   refused: words[at]!,
   blocked: words[at + 1]!,
   shadowRefused: words[at + 2]!,
+  nearLimit: words[at + 3]!,
 })

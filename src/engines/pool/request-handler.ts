@@ -1,5 +1,5 @@
 import type { Charge } from '../../algorithms/algorithm.js'
-import type { Counts } from '../../core/decision-counts.js'
+import type { FigureCounts } from '../../core/decision-counts.js'
 import {
   CHARGED_TICK,
   COST,
@@ -165,10 +165,11 @@ export abstract class RequestHandler implements RingHandler {
   }
 
   /** Writes what was counted between two readings, but for the admissions. */
-  #writeCounts(at: number, before: Counts, after: Counts): void {
+  #writeCounts(at: number, before: FigureCounts, after: FigureCounts): void {
     const { words } = this.memory
     words[at] = after.refused - before.refused
     words[at + 1] = after.blocked - before.blocked
     words[at + 2] = after.shadowRefused - before.shadowRefused
+    words[at + 3] = after.nearLimit - before.nearLimit
   }
 }

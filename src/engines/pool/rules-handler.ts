@@ -1,5 +1,6 @@
 import type { Clock } from '../../core/clock.js'
 import { Outcome } from '../../core/inline-decision.js'
+import { NEAR_LIMIT } from '../../core/near-limit.js'
 import type { RulesDecision } from '../../core/rules-decision.js'
 import { countedOf } from '../../core/unit-decision.js'
 import type { RuleMemory } from '../../memory/arenas.js'
@@ -22,9 +23,9 @@ export class RulesHandler extends RequestHandler {
   /** By rule: its unit, or 1. */
   readonly #units: readonly number[]
 
-  constructor(ring: RingMemory, { arenas, names }: RuleMemory, clock: Clock) {
+  constructor(ring: RingMemory, { arenas, names, nearLimit = NEAR_LIMIT }: RuleMemory, clock: Clock) {
     super(ring, names, arenas.some(hasUnit))
-    this.engine = new RulesEngine(arenas, names, clock)
+    this.engine = new RulesEngine(arenas, names, clock, nearLimit)
     this.#units = arenas.map(({ words }) => unitIn(words) ?? 1)
   }
 

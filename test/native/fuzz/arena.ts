@@ -117,6 +117,8 @@ export function playOn(values: Values, on?: SharedArrayBuffer | ArrayBuffer): Pl
   params[PARAM.IS_SMOOTH] = values.below(2)
   params[PARAM.LIMIT] = values.chance(0.8) ? 1 + values.below(40) : MAX_TOTAL
   words[HEADER.CURRENT] = anyCurrent(values, record, params[PARAM.LIMIT]!)
+  params[PARAM.SUSPECT_FROM] = values.below(40)
+  params[PARAM.NEAR_FROM] = values.chance(0.8) ? values.below(40) : values.of(NUMBERS)
   params[PARAM.TO] = count
   params[PARAM.FROM] = values.chance(0.7) ? 0 : values.below(count + 1)
   params[PARAM.NOW_MS] = nowMs

@@ -1,7 +1,7 @@
 // Random calls of `single` and `series`, and of the functions that they return. Some functions are the last
 // holders of their memory.
 import { inspect } from 'node:util'
-import { ADM, EXTRA_WORDS, HEADER, NAMES_AT, TICK } from '#millrace/memory/layout.js'
+import { ADM, CURRENT_LIMIT, EXTRA_WORDS, HEADER, NAMES_AT, TICK } from '#millrace/memory/layout.js'
 import type { Addon } from '#millrace/native/addon.js'
 import { CALL, CALL_WORDS, OPERATION, PARAM, PARAM_COUNT, STATUS } from '#millrace/native/native-params.js'
 import { random } from '../../algorithms/random.js'
@@ -21,8 +21,9 @@ interface Made {
   readonly behind: Int32Array | undefined
 }
 
-const { UNANSWERED, REFUSED, DONE, FIGURES } = STATUS
-const STATUSES: readonly number[] = [UNANSWERED, REFUSED, DONE, REFUSED | FIGURES, DONE | FIGURES]
+const { UNANSWERED, REFUSED, DONE, FIGURES, SUSPECT } = STATUS
+const ADMISSIONS = [DONE, DONE | FIGURES, DONE | SUSPECT, DONE | FIGURES | SUSPECT]
+const STATUSES: readonly number[] = [UNANSWERED, REFUSED, REFUSED | FIGURES, ...ADMISSIONS]
 const MOST_KEPT = 20
 /** Enough for the largest arena. */
 const BYTES = 4 * 36_864
@@ -107,6 +108,8 @@ export class SingleCalls {
     call[CALL.WAY] = values.chance(0.5) ? -1 : values.chance(0.7) ? values.below(ways) : values.word()
     call[CALL.READS_CLOCK] = values.below(2)
     call[CALL.LEAVES_REFUSALS] = values.chance(0.8) ? 0 : 1
+    call[CALL.SUSPECT_LIMIT] = values.chance(0.8) ? words[HEADER.CURRENT]! & CURRENT_LIMIT : values.word()
+    call[CALL.SUSPECT_FROM] = values.below(40)
     call[CALL.DEMAND] = values.chance(0.5) ? values.below(3) : 0
     if (values.chance(0.5)) {
       // The present words of the way, so that RETRY_AFTER finds the cell unchanged.
