@@ -43,7 +43,7 @@ export interface CompatOptions {
 export type CheckedOptions = Readonly<Required<CompatOptions>>
 
 /** The names of the options that all drop-ins have. */
-export const COMPAT_OPTIONS = ['algorithm', 'maxKeys', 'maxWindows', 'maxLogLimit', 'nearLimit'] as const
+const COMPAT_OPTIONS = ['algorithm', 'maxKeys', 'maxWindows', 'maxLogLimit', 'nearLimit'] as const
 
 /** Checks the options that all drop-ins have. @throws {MillraceError} `ERR_MILLRACE_INVALID_OPTION` */
 export function checkCompatOptions(options: CompatOptions = {}): CheckedOptions {

@@ -4,7 +4,7 @@ import { MillraceError } from '../core/errors.js'
 /** The longest key, in UTF-16 units. (A limiter takes longer keys; they get the policy of a prefix, or the default.) */
 export const MAX_POLICY_KEY = 512
 /** The most prefixes of a key that are looked up: `a:*`, `a:b:*` and so on. */
-export const MOST_LEVELS = 8
+const MOST_LEVELS = 8
 
 /** The keys whose policies apply to this key, the most specific first: itself, then its prefixes. */
 export function candidatesOf(key: string): string[] {

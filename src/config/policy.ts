@@ -179,11 +179,6 @@ function checkNames(options: object, known: readonly string[], what: string): vo
   refuseUnknown(options, known, (name, expected) => invalidPolicy(what, name, expected))
 }
 
-export function invalidPolicy(
-  option: string,
-  value: unknown,
-  expected: string,
-  cause?: unknown,
-): MillraceError {
+function invalidPolicy(option: string, value: unknown, expected: string, cause?: unknown): MillraceError {
   return new MillraceError('ERR_MILLRACE_INVALID_POLICY', option, value, expected, { cause })
 }

@@ -12,7 +12,7 @@ export interface TopKey {
 }
 
 /** The keys that are counted at the same time. */
-export const COUNTED_KEYS = 1_024
+const COUNTED_KEYS = 1_024
 /** A longer key is known by its hash, so that memory is bounded. That has 129 characters: no key is like it. */
 const LONGEST_ID = 128
 

@@ -39,12 +39,6 @@ const MOST_STALL_TICKS = 2 ** 20
 /** What a record says of the rule. */
 export type RecordedRule = CountedWindow & Chosen & Pick<CountedRule, 'offsetMs'>
 
-/** The rule that holds at present. */
-export interface Current {
-  readonly record: number
-  readonly limit: number
-}
-
 /** CURRENT for a record and a limit. */
 export const currentWord = (record: number, limit: number): number => (record << CURRENT_RECORD_SHIFT) | limit
 export const recordIn = (current: number): number => current >>> CURRENT_RECORD_SHIFT
@@ -142,11 +136,6 @@ export function arenaBy(arena: Arena, record: number): Arena | undefined {
   const { windowMs, buckets, units, offsetMs, ...chosen } = rule
   const shift = read(arena.words, recordAt(record) + RECORD.SHIFT) >>> 0
   return { ...arena, ...chosen, shape: { ...arena.shape, windowMs, buckets, record, shift, units, offsetMs } }
-}
-
-/** The arena as the present record counts. */
-export function presentArena(arena: Arena): Arena {
-  return arenaBy(arena, recordIn(load(arena.words, HEADER.CURRENT))) ?? arena
 }
 
 /** Whether the cells of this shape can count a window of `buckets` granules. */

@@ -22,7 +22,7 @@ export interface KeyHalves {
 const MOST_GRANULES = 60
 
 /** The fingerprint of a key's ledger: that of no other key, as fingerprints are random to all. */
-export function ledgerOf({ lo, hi }: KeyHalves): KeyHalves {
+function ledgerOf({ lo, hi }: KeyHalves): KeyHalves {
   return { lo: lo ^ 0x6c656467 || 1, hi: (hi ^ 0x65722121) & HASH }
 }
 

@@ -3,13 +3,8 @@
 import { createLimiter, manualClock } from 'millrace'
 import type { Test } from 'uvu'
 import * as assert from 'uvu/assert'
-import type { Get } from './conformance.js'
-import type { AnyOptions, Served } from './driver.js'
-
-type Serving = (
-  chain: AnyOptions | readonly AnyOptions[],
-  use: (get: Get, served: Served) => Promise<void>,
-) => () => Promise<void>
+import type { Serving } from './conformance.js'
+import type { AnyOptions } from './driver.js'
 
 export function testCounts(test: Test, base: () => AnyOptions, serving: Serving): void {
   test('counts requests by what became of them', async () => {

@@ -5,6 +5,7 @@ import { parseList } from 'structured-headers'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { testCounts } from './conformance-counts.js'
+import { testFailures } from './conformance-failures.js'
 import { type AnyOptions, type Client, type FrameworkDriver, http1Client, type Served } from './driver.js'
 
 const PROBLEM = 'https://iana.org/assignments/http-problem-types#quota-exceeded'
@@ -17,17 +18,14 @@ export function testFramework(driver: FrameworkDriver): void {
   /** Two requests a minute for each `x-key`, on a clock that stands still. */
   const base = (): AnyOptions => ({ limit: 2, window: '1m', clock: manualClock(1e9), key: byHeader })
 
-  /** Serves by the options, and closes the server in any case. */
-  const serving =
-    (chain: AnyOptions | readonly AnyOptions[], use: (get: Get, served: Served) => Promise<void>) =>
-    async () => {
-      const served = await driver.serve(...[chain].flat())
-      try {
-        await use(getter(served.url, client), served)
-      } finally {
-        await served.close()
-      }
+  const serving: Serving = (chain, use) => async () => {
+    const served = await driver.serve(...[chain].flat())
+    try {
+      await use(getter(served.url, client), served)
+    } finally {
+      await served.close()
     }
+  }
 
   test('admits the limit, and refuses the next request with all headers', async () =>
     serving(base(), async (get) => {
@@ -276,91 +274,7 @@ export function testFramework(driver: FrameworkDriver): void {
     assert.equal(limited, ['default', 'default', 'default'])
   })
 
-  for (const [what, key] of [
-    [
-      'throws',
-      () => {
-        throw new Error('no key')
-      },
-    ],
-    [
-      'rejects',
-      async () => {
-        throw new Error('no key')
-      },
-    ],
-    ['returns nothing', () => undefined],
-    ['never answers', () => new Promise(() => {})],
-  ] as const) {
-    test(`a key function that ${what}: 503, or the request passes, and the error is reported`, async () => {
-      for (const answer of ['fail', 'pass'] as const) {
-        const errors: unknown[] = []
-        const onError = (error: unknown) => {
-          errors.push(error)
-          return answer
-        }
-        await serving({ ...base(), key, keyTimeoutMs: 1, onError } as unknown as AnyOptions, async (get) => {
-          const response = await get('/')
-          assert.is(response.status, answer === 'fail' ? 503 : 200)
-          const body = await response.text()
-          if (answer === 'fail') assert.match(body, /temporary-reduced-capacity/)
-        })()
-        assert.is(errors.length, 1)
-        assert.match(String(errors[0]), /no key|key: expected|key\(request\): expected/)
-      }
-    })
-  }
-
-  for (const answer of ['fail', 'pass'] as const) {
-    test(`with onError '${answer}', no key and no cost of a client is without a limit`, async () => {
-      const errors: unknown[] = []
-      const onError = (error: unknown) => {
-        errors.push(error)
-        return answer
-      }
-      const keys = ['', 'k'.repeat(65_537), ...(answer === 'pass' ? [undefined, 7] : [])]
-      for (const later of [false, true]) {
-        for (const value of keys) {
-          const key = later ? async () => value : () => value
-          await serving({ ...base(), key, onError } as unknown as AnyOptions, async (get) => {
-            const statuses: number[] = []
-            for (let i = 0; i < 4; i++) statuses.push((await get('/')).status)
-            assert.equal(statuses, [200, 200, 429, 429])
-          })()
-          assert.is(errors.splice(0).length, typeof value === 'string' ? 0 : 4)
-        }
-      }
-      for (const cost of [Number.NaN, -1, 0.5, undefined]) {
-        await serving({ ...base(), cost: () => cost, onError } as unknown as AnyOptions, async (get) => {
-          const statuses: number[] = []
-          for (let i = 0; i < 3; i++) statuses.push((await get('/')).status)
-          assert.equal(statuses, answer === 'pass' ? [200, 200, 429] : [503, 503, 503])
-        })()
-        assert.is(errors.splice(0).length, 3)
-      }
-      await serving({ ...base(), cost: () => 1e300, onError }, async (get) => {
-        assert.is((await get('/')).status, 429)
-      })()
-      assert.equal(errors, [])
-    })
-  }
-
-  for (const option of ['cost', 'limit', 'skip'] as const) {
-    test(`a promise of ${option} that never settles is a failure after keyTimeoutMs`, async () => {
-      for (const answer of ['fail', 'pass'] as const) {
-        const codes: unknown[] = []
-        const onError = (error: unknown) => {
-          codes.push((error as { code?: unknown }).code)
-          return answer
-        }
-        const options = { ...base(), [option]: () => new Promise(() => {}), keyTimeoutMs: 1, onError }
-        await serving(options as AnyOptions, async (get) => {
-          assert.is((await get('/')).status, answer === 'fail' ? 503 : 200)
-        })()
-        assert.equal(codes, ['ERR_MILLRACE_FUNCTION_TIMEOUT'])
-      }
-    })
-  }
+  testFailures(test, base, serving)
 
   test('charges a request once that meets one limiter several times, and writes one item', async () => {
     const told: unknown[] = []
@@ -465,7 +379,13 @@ export function testFramework(driver: FrameworkDriver): void {
   test.run()
 }
 
-export type Get = (path: string, headers?: Record<string, string>, method?: string) => Promise<Reply>
+/** Serves by the options, and closes the server in any case. */
+export type Serving = (
+  chain: AnyOptions | readonly AnyOptions[],
+  use: (get: Get, served: Served) => Promise<void>,
+) => () => Promise<void>
+
+type Get = (path: string, headers?: Record<string, string>, method?: string) => Promise<Reply>
 /** A response whose JSON has any fields. */
 // biome-ignore lint/suspicious/noExplicitAny: what a test reads of a body
 type Reply = Omit<Response, 'json'> & { json(): Promise<any> }

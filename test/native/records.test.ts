@@ -18,8 +18,9 @@ import {
   shapeFor,
   TICK,
 } from '#millrace/memory/layout.js'
-import { type Arena, arenaBy, changeRecord, currentWord, presentArena } from '#millrace/memory/records.js'
+import { type Arena, arenaBy, changeRecord, currentWord, recordIn } from '#millrace/memory/records.js'
 import { CHARGED_TICK, SLOT_WORDS, SLOTS_AT } from '#millrace/memory/request-ring.js'
+import { load } from '#millrace/memory/words.js'
 import { PARAM, SEEN_WORDS } from '#millrace/native/native-params.js'
 import { random } from '../algorithms/random.js'
 import {
@@ -49,7 +50,8 @@ function changed() {
     changeRecord(first, { windowMs: 1_000 * buckets, buckets, units: 0 }, undefined, START_MS)
   }
   const { way } = engine
-  return { first, present: presentArena(first), engine, key: { lo, hi, way }, base: baseOf(first, way) }
+  const present = arenaBy(first, recordIn(load(first.words, HEADER.CURRENT))) ?? first
+  return { first, present, engine, key: { lo, hi, way }, base: baseOf(first, way) }
 }
 
 const baseOf = ({ shape }: { readonly shape: Shape }, way: number): number =>

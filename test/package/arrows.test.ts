@@ -58,6 +58,7 @@ const ROWS: Readonly<Record<string, string>> = {
   core: '',
 }
 const LOOSE = ['index.ts', 'internal.ts']
+const EXPORTED_VALUE = /^export (?:async )?(?:abstract )?(?:const|let|function\*?|class) (\w+)/gm
 
 const folderOf = (file: string): string => posix.dirname(file)
 const partOf = (folder: string): string => folder.split('/')[0]!
@@ -280,6 +281,25 @@ test('memory/, algorithms/ and range-sum/ access shared words only through memor
     others.filter((file) => touches(readText(`src/${file}`))),
     [],
   )
+})
+
+test('what a file of a package exports as a value is named in another file', () => {
+  const packages = ['src', 'cli/src', 'service/src']
+  const texts = [...packages, 'test', 'cli/test', 'bench', 'demo'].flatMap((folder) =>
+    sourcesIn(folder).map((file): [string, string] => [`${folder}/${file}`, readText(`${folder}/${file}`)]),
+  )
+  const namedIn = new Map<string, number>()
+  for (const [, text] of texts)
+    for (const name of new Set(text.match(/\w+/g))) namedIn.set(name, (namedIn.get(name) ?? 0) + 1)
+  const unused = texts
+    .filter(([file]) => packages.some((folder) => file.startsWith(`${folder}/`)))
+    .flatMap(([file, text]) =>
+      [...text.matchAll(EXPORTED_VALUE)]
+        .filter(([, name]) => namedIn.get(name!)! < 2)
+        .map(([, name]) => `${file}: ${name}`),
+    )
+  assert.equal(unused, [])
+  assert.is('export abstract class Unused {'.match(EXPORTED_VALUE)?.length, 1)
 })
 
 test('index.ts contains only re-exports', () => {

@@ -18,12 +18,12 @@ const TEXT = { type: 'string' }
 export const KEY = { type: 'string', minLength: 1, maxLength: LONGEST_KEY }
 export const COST = { type: 'integer', minimum: 0 }
 export const LIMITER = { type: 'string', description: 'The name of a limiter. Default: the first one.' }
-export const FIGURE = { anyOf: [NUMBER, { const: 'Infinity' }] }
+const FIGURE = { anyOf: [NUMBER, { const: 'Infinity' }] }
 export const TOKEN = { type: 'string', minLength: 1, maxLength: 2 ** 20 }
 const LIMIT = { anyOf: [FIGURE, { type: 'object', additionalProperties: FIGURE }] }
 
 const CHECK = { key: KEY, cost: COST, limiter: LIMITER, limit: LIMIT }
-export const CHECK_ONE = object({ ...CHECK, token: BOOLEAN }, ['key'])
+const CHECK_ONE = object({ ...CHECK, token: BOOLEAN }, ['key'])
 
 /** One check, or a list of them. */
 export const checkBody = (most: number): Schema => {

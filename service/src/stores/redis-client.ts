@@ -1,7 +1,7 @@
 import { Redis, type RedisOptions } from 'ioredis'
 
 /** A client whose password can change: all connections that are made later use the new one. */
-export class RedisClient extends Redis {
+class RedisClient extends Redis {
   readonly #copies = new Set<Redis>()
   /** Why it has no connection. */
   lastError: Error | undefined

@@ -9,7 +9,7 @@ export const MIN_AHEAD_TICKS = 2
 export const MAX_AHEAD_TICKS = 2 ** 20
 /** Where a cell's tick is, relative to a reading of the clock. */
 export type Side = typeof BEHIND | typeof STANDS_AHEAD | typeof FAR_AHEAD
-export const BEHIND = 0
+const BEHIND = 0
 /** The tick stays where it is until the clock reaches it. */
 export const STANDS_AHEAD = 1
 /**

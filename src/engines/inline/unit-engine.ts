@@ -163,7 +163,7 @@ export class UnitEngine implements Engine<UnitDecision> {
 }
 
 /** The changes of keys, by quantities. */
-export class UnitChanges implements Changes {
+class UnitChanges implements Changes {
   readonly #counting: KeyChanges
   readonly #unit: number
 

@@ -23,7 +23,7 @@ import { FIRST_ARGUMENTS, RULE_ARGUMENTS } from './script-arguments.js'
 
 export const LOG_VERSION = 1
 /** Members beside the charges. */
-export const LOG_HEADERS = 5
+const LOG_HEADERS = 5
 /** The range of units in the score of `s`. */
 export const UNITS_RANGE = 2 ** 24
 /** Serials of charges. Two that count at the same time differ. */

@@ -68,7 +68,7 @@ const MOST_LEVEL = 3
 export const lifeOf = (birth: number): number => birth % BIRTH_RANGE_MS
 
 /** What this process has charged to one value, so that it can be restored if the server loses it. */
-export abstract class OwnCharges {
+abstract class OwnCharges {
   /** As this process has seen it last. Undefined: a reply that was lost has had it. */
   birth: number | undefined
   /** Until then the value has certainly not expired: no charge shortens the time that an earlier one has set. */
@@ -118,7 +118,7 @@ const indexOfMark = (groups: readonly { readonly firstMark: number }[], mark: nu
   )
 
 /** Charges that count for a window each, or until a fixed window ends. */
-export class WindowCharges extends OwnCharges {
+class WindowCharges extends OwnCharges {
   readonly #windowMs: number
   /** Units that are refunded together were charged within this time. */
   readonly #granuleMs: number

@@ -13,7 +13,7 @@ export interface Token {
 }
 
 /** The attribute of a value of JSON. Undefined is left out. */
-export function attributeOf(value: unknown): AttributeValue {
+function attributeOf(value: unknown): AttributeValue {
   if (value === null) return { NULL: true }
   if (typeof value === 'string') return { S: value }
   if (typeof value === 'number') return { N: String(value) }
