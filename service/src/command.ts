@@ -39,6 +39,8 @@ Exit codes: 0 it was ended by SIGTERM or SIGINT; 2 wrong options; 3 the address 
 4 a store refuses, or does not answer; 5 a package is missing.
 `
 
+const SIGNALS = ['SIGTERM', 'SIGINT'] as const
+
 /** Runs until SIGTERM or SIGINT. Resolves to the exit code. */
 export async function run(args: readonly string[], { stdout, stderr }: Environment): Promise<number> {
   try {
@@ -66,10 +68,25 @@ async function serveUntilSignal(
   stdout: NodeJS.WritableStream,
   stderr: NodeJS.WritableStream,
 ): Promise<void> {
-  const { files, settings } = readOptions(given, process.env)
+  let end!: () => void
   const ended = new Promise<void>((resolve) => {
-    for (const name of ['SIGTERM', 'SIGINT'] as const) process.once(name, () => resolve())
+    end = resolve
   })
+  for (const name of SIGNALS) process.once(name, end)
+  try {
+    await serveUntil(ended, given, stdout, stderr)
+  } finally {
+    for (const name of SIGNALS) process.off(name, end)
+  }
+}
+
+async function serveUntil(
+  ended: Promise<void>,
+  given: Arguments,
+  stdout: NodeJS.WritableStream,
+  stderr: NodeJS.WritableStream,
+): Promise<void> {
+  const { files, settings } = readOptions(given, process.env)
   const served: Served = await start(() => readOptions(given, process.env))
   const reload = () => {
     try {

@@ -1,3 +1,4 @@
+// run: modules
 import { mock } from 'node:test'
 import type { MillraceError } from 'millrace'
 import { memoryConfig } from 'millrace/config/memory'

@@ -1,4 +1,4 @@
-// run: full
+// run: full, modules
 // Lists of large tables on dynalite, by a scan and by an index, and the contract by an index.
 import {
   BatchGetItemCommand,

@@ -1,3 +1,4 @@
+// run: modules
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { KnownPolicies } from '#millrace/config/known-policies.js'

@@ -1,4 +1,6 @@
 // `put` promises a window to a policy while it is written. A write that fails takes the promise back.
+// run: modules
+
 import type { Duration, Policy } from 'millrace'
 import { shardedConfig } from 'millrace/config/sharded'
 import { test } from 'uvu'

@@ -1,4 +1,6 @@
 // Shards that reject, and replicas that differ.
+// run: modules
+
 import type { MillraceError } from 'millrace'
 import { shardedConfig } from 'millrace/config/sharded'
 import { test } from 'uvu'

@@ -1,4 +1,4 @@
-// run: also-long
+// run: also-long, modules
 // Policies that move to other shards, while they are read and changed.
 
 import { shardedConfig } from 'millrace/config/sharded'

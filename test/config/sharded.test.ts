@@ -1,4 +1,4 @@
-// run: also-full
+// run: also-full, modules
 // Several stores as one: the contract of every store, and where policies are.
 import { MillraceError } from 'millrace'
 import { memoryConfig } from 'millrace/config/memory'

@@ -1,4 +1,5 @@
 // A password never stands in a message, wherever a URL has it.
+// run: modules
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { shownUrl } from '#millrace/config/store-address.js'

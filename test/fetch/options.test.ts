@@ -1,3 +1,4 @@
+// run: modules
 import { createLimiter, group } from 'millrace'
 import { limitedFetch, type OutgoingOptions } from 'millrace/fetch'
 import { limitInterceptor } from 'millrace/undici'

@@ -1,4 +1,4 @@
-// run: full
+// run: full, modules
 // Real servers with limits of their own, and calls that take a random time to arrive. Each server's log says what
 // it saw, and what it refused.
 import express from 'express'

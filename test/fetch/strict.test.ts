@@ -1,4 +1,4 @@
-// run: also-full, also-long
+// run: also-full, also-long, modules
 // A network of which the test says when a call arrives and when its answer does, on a clock that the test turns.
 import { mock } from 'node:test'
 import { attachLimiter, createLimiter, type Limiter, type LimiterOptions, manualClock } from 'millrace'

@@ -1,4 +1,4 @@
-// run: also-long
+// run: also-long, modules
 // The reader of structured fields against the package structured-headers, on the fields of the drafts, on odd ones,
 // and on thousands that are one or two characters away from these.
 

@@ -1,4 +1,5 @@
 // What the headers of an answer tell: from this project's server, from express-rate-limit's forms, and malformed.
+// run: modules
 import { createLimiter, manualClock } from 'millrace'
 import { parseRateLimit } from 'ratelimit-header-parser'
 import { test } from 'uvu'

@@ -1,4 +1,4 @@
-// run: typescript
+// run: typescript, modules
 import { inspect } from 'node:util'
 import { createLimiter, type ErrorCode, type LimiterOptions, MillraceError } from 'millrace'
 import { test } from 'uvu'

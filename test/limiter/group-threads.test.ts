@@ -1,4 +1,4 @@
-// run: also-full
+// run: also-full, modules
 // Threads check overlapping groups at once. The members are charged in different orders.
 import { Worker } from 'node:worker_threads'
 import { createLimiter, type LimiterOptions, manualClock, type SharedLimiter } from 'millrace'

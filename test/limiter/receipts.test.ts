@@ -1,4 +1,5 @@
 // A charge is given back by another limiter on the same counts, by a receipt that went over a wire as JSON.
+// run: modules
 import { attachLimiter, createLimiter, type Limiter, manualClock, type RuleOptions } from 'millrace'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'

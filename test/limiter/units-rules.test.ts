@@ -1,4 +1,4 @@
-// run: once
+// run: once, modules
 // Several rules with units: attached limiters, and quantities at the limit of doubles. What holds for every limiter
 // is in test/conformance/units-rules.test.ts.
 import { attachLimiter, createLimiter, type Decision, manualClock } from 'millrace'

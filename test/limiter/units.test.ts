@@ -1,4 +1,4 @@
-// run: once
+// run: once, modules
 // Rules with the option `unit`: what their objects show, attached limiters, and units of a special size. What
 // holds for every limiter is in test/conformance/units.test.ts.
 import { inspect } from 'node:util'

@@ -1,4 +1,4 @@
-// run: once, own
+// run: once, own, modules
 // How many pending calls each change wakes. Each woken call tries once, and each try counts in
 // `stats().denied`.
 import { getActiveResourcesInfo } from 'node:process'

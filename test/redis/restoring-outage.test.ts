@@ -1,4 +1,4 @@
-// run: typescript
+// run: typescript, modules
 // Charges that are sent again while the server does not answer, as a store sees it that rejects.
 
 import { test } from 'uvu'

@@ -12,8 +12,9 @@ import { isOnBundle } from './plan.js'
 /** Constants, pure functions, and functions of shared memory. */
 const WITHOUT_STATE = new Set(
   [
-    'core/algorithms core/rendezvous core/rule-options core/sizes memory/arenas memory/layout memory/records redis/clients/slots',
-    'remote/answers remote/key-names shared-file/machine',
+    'config/stores/redis/redis-script core/algorithms core/rendezvous core/rule-algorithms core/rule-options core/sizes',
+    'memcached/counter-names memory/arenas memory/layout memory/records redis/clients/slots redis/script-codes',
+    'redis/shards/split-names remote/answers remote/key-names remote/sliding-counter shared-file/machine',
   ].flatMap((names) => names.split(' ').map((name) => `#millrace/${name}.js`)),
 )
 

@@ -27,7 +27,8 @@ const OWN = /^(attack|engines\/pool|examples|explore|model|mutants|native\/fuzz|
  * Folders whose tests run on dist/, as published. All others run on the modules of build/lib/: a process has one copy of
  * each (`scripts/dev-package.mjs`).
  */
-const BUNDLED = /^(cli|client|compat|config\/command|conformance|examples|http|package|service)\b/
+const BUNDLED =
+  /^(backend|cli|client|clock|compat|config|conformance|engines\/pool|examples|fetch|http|limiter|memcached|metrics|monitoring|package|redis|remote|service|shared-file)\b/
 
 /** Whether a file runs on dist/. */
 export const isOnBundle = ({ name, marks }: TestFile): boolean => BUNDLED.test(name) && !marks.has('modules')
@@ -38,7 +39,7 @@ export function nodeOptionsOf({ files }: Run): string {
 }
 
 /** Of a process, so that several have work. */
-const MOST_FILES = 8
+const MOST_FILES = 12
 
 export interface Selection {
   /** A file runs if its name matches one of the patterns, or if there are none. */

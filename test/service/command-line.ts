@@ -14,6 +14,8 @@ export interface Command {
   readonly stdout: string
   readonly stderr: string
   readonly code: number | null
+  /** Resolves when its log has the text, or has had it. */
+  logged(text: string): Promise<void>
   /** Ends it by SIGTERM. Resolves with its exit code. */
   end(): Promise<number | null>
 }
@@ -28,7 +30,15 @@ export async function command(
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   const closed = once(child, 'close')
-  const command = { process: child, url: '', stdout: '', stderr: '', code: null as number | null, end }
+  const command = {
+    process: child,
+    url: '',
+    stdout: '',
+    stderr: '',
+    code: null as number | null,
+    logged,
+    end,
+  }
   const listening = new Promise<void>((resolve) => {
     child.stdout.setEncoding('utf8').on('data', (text: string) => {
       command.stdout += text
@@ -44,6 +54,10 @@ export async function command(
   await Promise.race([listening, closed])
   command.code = child.exitCode
   return command
+
+  async function logged(text: string): Promise<void> {
+    while (!command.stderr.includes(text)) await once(child.stderr, 'data')
+  }
 
   async function end(): Promise<number | null> {
     child.kill('SIGTERM')

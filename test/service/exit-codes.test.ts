@@ -1,6 +1,8 @@
 // Each way in which `millrace serve` can't start: one line, and the exit code of the page.
 import { writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
+import { PassThrough } from 'node:stream'
+import { run } from 'millrace-service/command'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { HOST } from '../redis/ports.js'
@@ -16,9 +18,36 @@ function file(text: string, name = 'service.yaml'): string {
   return folder.path(name)
 }
 
-async function fails(args: string[], code: number, line: RegExp, env: Record<string, string> = {}) {
+type Variables = Record<string, string>
+
+/** The command as a process. */
+async function started(args: string[], env: Variables = {}) {
   const ended = await command(['--port', '0', ...args], env)
   if (ended.url !== '') await ended.end()
+  return ended
+}
+
+/** The command in this process: most cases need no start of another one. */
+async function ran(args: string[], env: Variables = {}) {
+  const [stdout, stderr] = [new PassThrough(), new PassThrough()]
+  stdout.once('data', () => process.kill(process.pid, 'SIGTERM')) // it listens, and is to end
+  Object.assign(process.env, { MILLRACE_SERVE_LOG_LEVEL: 'warn', ...env })
+  try {
+    const code = await run(['--port', '0', ...args], { stdout, stderr })
+    return { code, stderr: String(stderr.read() ?? '') }
+  } finally {
+    for (const name of ['MILLRACE_SERVE_LOG_LEVEL', ...Object.keys(env)]) delete process.env[name]
+  }
+}
+
+async function fails(
+  args: string[],
+  code: number,
+  line: RegExp,
+  env: Variables = {},
+  by: (args: string[], env?: Variables) => Promise<{ code: number | null; stderr: string }> = ran,
+) {
+  const ended = await by(args, env)
   assert.is(ended.code, code, `${args.join(' ')}: ${ended.stderr}`)
   const lines = ended.stderr.trimEnd().split('\n')
   assert.is(lines.length, 1, ended.stderr)
@@ -29,7 +58,7 @@ async function fails(args: string[], code: number, line: RegExp, env: Record<str
 const LIMIT = ['--limit', '10/1m']
 
 test('an option that is unknown, wrong or missing is exit code 2', async () => {
-  await fails([], 2, /limit: expected a limit and its window/)
+  await fails([], 2, /limit: expected a limit and its window/, {}, started)
   await fails(['--limt', '1/1s'], 2, /unknown option --limt \(did you mean --limit\?\)/)
   await fails(['--limit', '10'], 2, /limit: expected a limit and its window, such as 100\/1m, got "10"/)
   await fails(['--limit', '0/1m'], 2, /limit: .*expected/)
@@ -87,7 +116,9 @@ test('a secret is in no flag, and no message has it', async () => {
   await fails([...LIMIT, '--tokens', 's3cret'], 2, /--tokens: expected no secret in a flag/)
   await fails([...LIMIT, '--signing-keys', 's3cret'], 2, /--signing-keys: expected no secret in a flag/)
   await fails([...LIMIT, '--counts', 'redis://u:s3cret@h'], 2, /--counts: expected no password in a flag/)
-  await fails(LIMIT, 2, /tokens/, { MILLRACE_SERVE_TOKENS: '[{ token: s3cret, scopes: [decide] }]' })
+  const short = { MILLRACE_SERVE_TOKENS: '[{ token: s3cret, scopes: [decide] }]' }
+  await fails(LIMIT, 2, /tokens/, short)
+  await fails(LIMIT, 2, /tokens/, short, started)
   await fails(LIMIT, 2, /signingKeys/, { MILLRACE_SERVE_SIGNING_KEYS: 's3cret' })
   const config = file('tokens: [{ token: s3cret-0123456789, scopes: [decide] }]')
   await fails([...LIMIT, '--config', config], 2, /tokens: expected one value, got two/, {
@@ -113,9 +144,11 @@ test('a store that refuses is exit code 4', async () => {
     4,
     /counts: redis:\/\/127\.0\.0\.1:1: .*ECONNREFUSED/,
   )
-  await fails([...LIMIT, '--counts', 'memcached://127.0.0.1:1'], 4, /counts: memcached.*ECONNREFUSED/)
+  const memcached = [...LIMIT, '--counts', 'memcached://127.0.0.1:1']
+  for (const by of [ran, started]) await fails(memcached, 4, /counts: memcached.*ECONNREFUSED/, {}, by)
   await fails([...LIMIT, '--counts', counts], 4, /counts: redis.*NOAUTH/)
-  await fails([...LIMIT, '--counts', counts], 4, /WRONGPASS/, { MILLRACE_SERVE_COUNTS_PASSWORD: 's3cret' })
+  const password = { MILLRACE_SERVE_COUNTS_PASSWORD: 's3cret' }
+  for (const by of [ran, started]) await fails([...LIMIT, '--counts', counts], 4, /WRONGPASS/, password, by)
   await redis.stop()
   await fails([...LIMIT, '--policies', counts], 4, /policies: redis/)
   await fails([...LIMIT, '--policies', `file:${folder.path('none/policies.json')}`], 4, /policies\.json/)

@@ -35,15 +35,19 @@ const check = (url: string, token: string, key = 'a') =>
     body: JSON.stringify({ key }),
   })
 
+const OF_INFO = { MILLRACE_SERVE_LOG_LEVEL: 'info' }
+const RELOADED = 'secrets were read again'
+
 for (const how of ['SIGHUP', 'its file'] as const) {
   test(`a token that is changed holds without a restart, by ${how}`, async () => {
     const file = put('tokens.json', tokensOf(TOKENS[0]!))
-    const running = await command(['--limit', '100/1m', '--port', '0', '--tokens-file', file])
+    const running = await command(['--limit', '100/1m', '--port', '0', '--tokens-file', file], OF_INFO)
     assert.is((await check(running.url, TOKENS[0]!)).status, 200)
     assert.is((await check(running.url, TOKENS[1]!)).status, 401)
     put('tokens.json', tokensOf(TOKENS[1]!))
     if (how === 'SIGHUP') running.process.kill('SIGHUP')
-    while ((await check(running.url, TOKENS[1]!)).status !== 200) await new Promise(setImmediate)
+    await running.logged(RELOADED)
+    assert.is((await check(running.url, TOKENS[1]!)).status, 200)
     assert.is((await check(running.url, TOKENS[0]!)).status, 401)
     assert.is(await running.end(), 0)
   })
@@ -83,11 +87,12 @@ for (const how of ['SIGHUP', 'its file'] as const) {
         put(`tls.${kind}`, readFileSync(folder.path(`${name}.${kind}`), 'utf8'))
       return ['--tls-cert', copied('pem'), '--tls-key', copied('key')]
     }
-    const running = await command(['--limit', '100/1m', '--port', '0', ...use('old')])
+    const running = await command(['--limit', '100/1m', '--port', '0', ...use('old')], OF_INFO)
     assert.is(await certificateOf(running.url), 'old')
     use('new')
     if (how === 'SIGHUP') running.process.kill('SIGHUP')
-    while ((await certificateOf(running.url)) !== 'new') await new Promise(setImmediate)
+    await running.logged(RELOADED)
+    assert.is(await certificateOf(running.url), 'new')
     assert.is(await running.end(), 0)
   })
 }

@@ -1,4 +1,4 @@
-// run: also-full
+// run: also-full, modules
 // A rule whose window changes in a file: processes follow, join at the present rule, or are refused.
 import { readFileSync, writeFileSync } from 'node:fs'
 import { createLimiter, type LimiterOptions, type LimiterRule, type RulesLimiterOptions } from 'millrace'

@@ -1,5 +1,5 @@
 // The time of a file, with simulated machine starts and clocks, in one process that opens and closes it.
-// run: addon
+// run: addon, modules
 import { readFileSync, writeFileSync } from 'node:fs'
 import type { Limiter } from 'millrace'
 import * as assert from 'uvu/assert'

@@ -1,5 +1,5 @@
 // close() of a limiter in a file leaves nothing behind.
-// run: addon, also-full
+// run: addon, also-full, modules
 import { closeSync, existsSync, openSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'

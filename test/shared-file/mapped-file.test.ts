@@ -1,4 +1,4 @@
-// run: also-full
+// run: also-full, modules
 // The addon's entry points for files, with arguments that Millrace never passes.
 import { closeSync, openSync, readFileSync, truncateSync, writeFileSync } from 'node:fs'
 import { inspect } from 'node:util'

@@ -1,5 +1,5 @@
 // A file that another process has locked: opening waits for a bounded time.
-// run: addon
+// run: addon, modules
 import { spawnSync } from 'node:child_process'
 import { closeSync, existsSync, openSync, readdirSync } from 'node:fs'
 import { createLimiter, openLimiter } from 'millrace'

@@ -1,3 +1,4 @@
+// run: modules
 import { closeSync, openSync, readFileSync, renameSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import type { Worker } from 'node:worker_threads'

@@ -1,4 +1,4 @@
-// run: also-full
+// run: also-full, modules
 import { execFileSync, spawnSync } from 'node:child_process'
 import {
   chmodSync,

@@ -1,4 +1,4 @@
-// run: once
+// run: once, modules
 // Rings of a pool of which a bit of a word is wrong. Every call settles, is counted if it is rejected, and the pool
 // goes on.
 import { createLimiter, type MillraceError } from 'millrace'

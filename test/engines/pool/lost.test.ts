@@ -1,4 +1,4 @@
-// run: also-full
+// run: also-full, modules
 import { createLimiter, manualClock } from 'millrace'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'

@@ -1,3 +1,4 @@
+// run: modules
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
 import { createLimiter } from 'millrace'
