@@ -5,7 +5,7 @@ import { type Arguments, readArguments, readOptions } from './options/read.js'
 import { optionsHelp, printedConfig } from './options/show.js'
 import { watchFiles } from './reload.js'
 import { tlsFilesOf } from './security/tls.js'
-import { type Served, start } from './serve.js'
+import type { Served } from './serve.js'
 import { StoreError } from './stores/start.js'
 
 /** The streams of the process that the command uses. */
@@ -87,6 +87,7 @@ async function serveUntil(
   stderr: NodeJS.WritableStream,
 ): Promise<void> {
   const { files, settings } = readOptions(given, process.env)
+  const { start } = await import('./serve.js') // after the options: most of the time of a start is its loading
   const served: Served = await start(() => readOptions(given, process.env))
   const reload = () => {
     try {

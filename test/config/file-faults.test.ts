@@ -242,7 +242,7 @@ test('a file that is missing, or not in UTF-8, is refused at creation', async ()
   await place.remove()
 })
 
-const COUNT = sized({ quick: 10_000, full: 100_000 })
+const COUNT = sized({ quick: 3_000, full: 100_000 })
 
 test(`${COUNT} policies: an edit of one tells one; put, delete and list`, async () => {
   const keys = Array.from({ length: COUNT }, (_, i) => `user:${i}`)

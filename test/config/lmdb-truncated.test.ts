@@ -17,7 +17,7 @@ import { assertIsError } from '../limiter/support.js'
 import { sized } from '../size.js'
 
 const CHURN = fileURLToPath(new URL('./lmdb-churn.js', import.meta.url))
-const KILLS = sized({ quick: 8, full: 60, long: 200 })
+const KILLS = sized({ quick: 4, full: 30, long: 200 })
 const PAGE_BYTES = 4096
 
 const folder = mkdtempSync(join(tmpdir(), 'millrace-lmdb-'))

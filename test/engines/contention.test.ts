@@ -5,10 +5,10 @@ import { Worker } from 'node:worker_threads'
 import { createLimiter, type RuleOptions } from 'millrace'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { halfOf } from '../size.js'
+import { halfOf, sized } from '../size.js'
 
 const THREADS = 16
-const ROUNDS = 1_000
+const ROUNDS = sized({ quick: 400, full: 400, long: 1_000 })
 const PACKAGE = new URL('../../lib/index.js', import.meta.url).href
 
 const CODE = `

@@ -8,7 +8,7 @@ import { sized } from '../size.js'
 import { run, Tally, type Task } from './thread-group.js'
 
 /** The share of the full number of operations that each thread does. */
-const scaled = (full: number) => sized({ quick: full / 20, full: full / 2, long: full })
+const scaled = (full: number) => sized({ quick: full / 20, full: full / 5, long: full })
 const CREWS = sized({ quick: [2], full: [4] })
 
 const tasksFor = (threads: number, task: Task): Task[] => Array.from({ length: threads }, () => task)

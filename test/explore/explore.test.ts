@@ -1,5 +1,5 @@
 // run: typescript, first, full, also-long
-// Every 50th scenario with one preemption, also with a death, and the small ones with any number of preemptions: half
+// Every 80th scenario with one preemption, also with a death, and the small ones with any number of preemptions: half
 // a minute of processor time. `npm run test:long` runs all, and `npm run dev -- explore` allows more preemptions. Then
 // random schedules on full-size shapes.
 import { test } from 'uvu'
@@ -17,7 +17,7 @@ const SEED = 20261121
 const small = await playableCopy(SMALL_SIZES)
 const full = await playableCopy()
 
-for (const name of shareOf(Object.keys(scenarios), 50)) {
+for (const name of shareOf(Object.keys(scenarios), 80)) {
   const scenario = scenarios[name]!
   test(`nothing forbidden: ${name}`, () => {
     const preemptions = scenario.deaths ? 0 : scenario.small ? Number.POSITIVE_INFINITY : 1

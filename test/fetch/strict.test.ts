@@ -111,7 +111,7 @@ async function play(
   return network.most
 }
 
-const RUNS = sized({ quick: 60, full: 600, long: 2_000 })
+const RUNS = sized({ quick: 30, full: 300, long: 2_000 })
 const rule = { limit: LIMIT, window: WINDOW_MS }
 
 for (const [name, options] of [

@@ -8,7 +8,7 @@ import { sized } from '../size.js'
 import { sendRaw } from './raw.js'
 import { MOUNT, MOUNTED, type Running, SERVERS } from './spelling-servers.js'
 
-const RUNS = sized({ quick: 20, full: 300, long: 1_000 })
+const RUNS = sized({ quick: 20, full: 100, long: 1_000 })
 
 /** Spellings that went around a limit, or nearly. */
 const KNOWN = [

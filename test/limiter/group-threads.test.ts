@@ -1,4 +1,4 @@
-// run: also-full, modules
+// run: also-full, also-long, modules
 // Threads check overlapping groups at once. The members are charged in different orders.
 import { Worker } from 'node:worker_threads'
 import { createLimiter, type LimiterOptions, manualClock, type SharedLimiter } from 'millrace'
@@ -9,7 +9,7 @@ import { mostIn } from '../judge/window-judge.js'
 import { sized } from '../size.js'
 
 const THREADS = sized({ quick: 3, full: 4 })
-const ROUNDS = sized({ quick: 8_000, full: 200_000 })
+const ROUNDS = sized({ quick: 8_000, full: 80_000, long: 200_000 })
 const KEYS = 3
 const NAMES = ['account', 'address', 'device'] as const
 const LIMITS = [60, 45, 50]

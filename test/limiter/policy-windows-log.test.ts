@@ -17,7 +17,7 @@ import { ALGORITHMS, type AlgorithmCase, type Charge, type TimedRule } from '../
 import { sized } from '../size.js'
 import { random } from './support.js'
 
-const RUNS = sized({ quick: 2, full: 6, long: 200 })
+const RUNS = sized({ quick: 1, full: 4, long: 200 })
 const STEPS = 200
 const KEYS = ['a', 'plan:b', 'plan:c']
 /** In milliseconds. The first one is that of the default. */

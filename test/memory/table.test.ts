@@ -1,11 +1,11 @@
-// run: also-full
+// run: also-full, also-long
 import { createLimiter, manualClock } from 'millrace'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { sized } from '../size.js'
 
-const MANY = sized({ quick: 50_000, full: 1_000_000 })
-const SPRAYED = sized({ quick: 100_000, full: 3_000_000 })
+const MANY = sized({ quick: 20_000, full: 300_000, long: 1_000_000 })
+const SPRAYED = sized({ quick: 40_000, full: 1_000_000, long: 3_000_000 })
 const PROBES = sized({ quick: 200, full: 1_000 })
 
 /** How often a new table is filled. */

@@ -9,7 +9,7 @@ import { sized } from '../size.js'
 import { Actor, type Order, type Place } from './actor.js'
 import { of, type Series, scrape } from './scrape.js'
 
-const STEPS = sized({ quick: 120, full: 600 })
+const STEPS = sized({ quick: 60, full: 600 })
 const DECISIONS = 'millrace_decisions_total'
 
 /** What is known of a limiter. */

@@ -21,7 +21,7 @@ const folder = new URL('../../../test/model/', import.meta.url)
 const { explore }: Explorer = await import(new URL('log.mjs', folder).href)
 const { logScenarios, logMistakes }: Scenarios = await import(new URL('log-scenarios.mjs', folder).href)
 
-for (const name of shareOf(Object.keys(logScenarios), 10)) {
+for (const name of shareOf(Object.keys(logScenarios), 20)) {
   test(`holds at every interleaving: ${name}`, () => {
     const found = explore(logScenarios[name]!)
     assert.is(found.wrong, undefined)

@@ -85,7 +85,7 @@ const FULL = [
   ),
 ]
 
-for (const name of sized({ quick: QUICK, full: shareOf(FULL, 10) })) {
+for (const name of sized({ quick: QUICK, full: shareOf(FULL, 20) })) {
   test(`holds at every interleaving: ${name}`, () => {
     const found = explore(scenarios[name]!)
     assert.is(found.wrong, undefined)
@@ -132,7 +132,7 @@ const SHORT = [
   'not in the total',
 ]
 
-for (const mistake of sized({ quick: SHORT, full: shareOf(Object.keys(mistakes)) })) {
+for (const mistake of sized({ quick: SHORT, full: shareOf(Object.keys(mistakes), 10) })) {
   if (LONG.includes(mistake)) continue
   test(`with one rule left out it fails: ${mistake}`, () => {
     assert.type(explore(scenarios[mistakes[mistake]!]!, mistake).wrong, 'string')

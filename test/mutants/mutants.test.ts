@@ -1,6 +1,6 @@
 // run: typescript, first, full, also-long
 // Mutation tests: one deliberate mistake at a time in the built code, which the explorer or a test must
-// catch. The full tests take every 15th mistake, a minute of processor time, `npm run test:long -- mutants` all.
+// catch. The full tests take every 25th mistake, `npm run test:long -- mutants` all.
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { playableCopy, SMALL_SIZES } from '../explore/copy.js'
@@ -11,7 +11,7 @@ import { shareOf } from '../size.js'
 import { all } from './all.js'
 import { isCaughtBy } from './package-copy.js'
 
-const mutants = shareOf(Object.entries(all), 15)
+const mutants = shareOf(Object.entries(all), 25)
 
 /** A mistake that needs more preemptions has no scenario yet that shows it quickly. */
 const MOST_PREEMPTIONS = 3

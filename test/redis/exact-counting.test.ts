@@ -10,7 +10,7 @@ import type { Server } from './process.js'
 import { startRedis } from './servers.js'
 import { redisTest as test } from './skip.js'
 
-const OPERATIONS = sized({ quick: 2_000, full: 20_000, long: 100_000 })
+const OPERATIONS = sized({ quick: 1_000, full: 8_000, long: 100_000 })
 
 const LOG: Compared = {
   rule: (random, name) => {

@@ -7,7 +7,7 @@ import { runExact } from './exact.js'
 import { startRedis } from './servers.js'
 import { redisTest as test } from './skip.js'
 
-const OPERATIONS = sized({ quick: 10_000, full: 60_000, long: 200_000 })
+const OPERATIONS = sized({ quick: 5_000, full: 60_000, long: 200_000 })
 
 test('random operations of one to three rules give the figures of the definition', async () => {
   const server = await startRedis()

@@ -10,7 +10,7 @@ import { type Charge, type Expected, ShardedModel } from './sharded-model.js'
 import { type ShardServer, withServers } from './sharded-servers.js'
 import { redisTest as test } from './skip.js'
 
-const OPERATIONS = sized({ quick: 1_500, full: 15_000, long: 40_000 })
+const OPERATIONS = sized({ quick: 800, full: 8_000, long: 40_000 })
 const PER_LIMITER = sized({ quick: 100, full: 300 })
 const KEYS = ['a', 'b', 'c', 'd', 'e', 'f']
 

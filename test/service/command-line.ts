@@ -14,7 +14,7 @@ export interface Command {
   readonly stdout: string
   readonly stderr: string
   readonly code: number | null
-  /** Resolves when its log has the text, or has had it. */
+  /** Resolves when its log has the text, after that of the call before. */
   logged(text: string): Promise<void>
   /** Ends it by SIGTERM. Resolves with its exit code. */
   end(): Promise<number | null>
@@ -30,6 +30,8 @@ export async function command(
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   const closed = once(child, 'close')
+  /** How much of the log `logged` has gone past. */
+  let read = 0
   const command = {
     process: child,
     url: '',
@@ -56,7 +58,9 @@ export async function command(
   return command
 
   async function logged(text: string): Promise<void> {
-    while (!command.stderr.includes(text)) await once(child.stderr, 'data')
+    let at = command.stderr.indexOf(text, read)
+    for (; at < 0; at = command.stderr.indexOf(text, read)) await once(child.stderr, 'data')
+    read = at + text.length
   }
 
   async function end(): Promise<number | null> {

@@ -21,8 +21,8 @@ import { sized } from '../size.js'
 import { folder } from './processes.js'
 
 /** Of each kind: in the long tests 10,000 files together. */
-const FILES = sized({ quick: 50, full: 300, long: 910 })
-const MEMORIES = sized({ quick: 25, full: 80, long: 200 })
+const FILES = sized({ quick: 50, full: 120, long: 910 })
+const MEMORIES = sized({ quick: 25, full: 40, long: 200 })
 const HOUR = 3_600_000
 const at = folder()
 const warnings: Error[] = []

@@ -1,14 +1,14 @@
 // run: first, full, also-long
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { halfOf } from '../size.js'
+import { halfOf, sized } from '../size.js'
 import { type Findings, lineOf } from './changes/findings.js'
 import { runPool } from './changes/pool.js'
 import { runShape } from './changes/run.js'
 import { SHAPES } from './changes/shapes.js'
 
-const ROUNDS = 3
-const POOL_ROUNDS = 20
+const ROUNDS = sized({ quick: 1, full: 1, long: 3 })
+const POOL_ROUNDS = sized({ quick: 10, full: 10, long: 20 })
 
 function assertSound(name: string, found: Findings): void {
   const line = lineOf(name, found)

@@ -5,7 +5,7 @@ import { silence } from '../long-runs/progress.js'
 import { size, sized } from '../size.js'
 import { countOf, linesOf, runDeaths, sum } from './deaths/all.js'
 
-const DEATHS = sized({ quick: 4, full: 24 })
+const DEATHS = sized({ quick: 4, full: 12 })
 /** One death in four to twelve falls into an operation on a judged key: in 10^9 runs of 240, one has none. */
 const MOST_RUNS = sized({ quick: 1, full: 10 })
 

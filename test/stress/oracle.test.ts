@@ -6,7 +6,7 @@ import { lineOf } from './oracle/all.js'
 import { runShape } from './oracle/run.js'
 import { SHAPES } from './oracle/shapes.js'
 
-const DECISIONS = sized({ quick: 300_000, full: 12_000_000 })
+const DECISIONS = sized({ quick: 200_000, full: 4_000_000 })
 const QUICK = ['costs of 1 to 3, refunded', 'adjustments']
 const shapes = size === 'full' ? SHAPES : SHAPES.filter(({ name }) => QUICK.includes(name))
 const THREADS = [4, 2, 4, 8, 3]

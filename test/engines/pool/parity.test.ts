@@ -12,7 +12,7 @@ import type { Either } from '../both.js'
 
 const KEYS = 12
 const BURST = 40
-const RUNS = sized({ quick: 50, full: 150 })
+const RUNS = sized({ quick: 20, full: 100 })
 
 type Perform = (limiter: Either, key: string, act: Act, decisions: Decision[]) => unknown
 

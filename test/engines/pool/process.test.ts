@@ -40,7 +40,7 @@ test('an idle pool uses almost no processor time', async () => {
   assert.ok(share < 0.1, `${share}`)
 })
 
-const POOLS = sized({ quick: 6, full: 20 })
+const POOLS = sized({ quick: 3, full: 20 })
 test(`${POOLS} pools in one process all reply, and close`, async () => {
   const expected = { allowed: 10 * POOLS, threads: POOLS, ended: POOLS }
   assert.equal(await found('many', [`${POOLS}`]), expected)
