@@ -29,8 +29,8 @@ const POOL_DEATHS = ['--import', `./${tests}/stress/pool-deaths/doomed.js`]
 
 /** The full tests: a quarter of an hour together. */
 export const FULL: readonly Part[] = [
-  { name: 'tests', args: [`${tests}/run.js`, '--full'], budgetSeconds: 440, isAlone: true },
-  { name: 'nodes', args: ['scripts/test-nodes.mjs', '--one', ...OF_NODE], budgetSeconds: 90, isAlone: true },
+  { name: 'tests', args: [`${tests}/run.js`, '--full'], budgetSeconds: 480, isAlone: true },
+  { name: 'nodes', args: ['scripts/test-nodes.mjs', '--one', ...OF_NODE], budgetSeconds: 60, isAlone: true },
   { name: 'native', args: ['scripts/test-native.mjs'], budgetSeconds: 30 },
   { name: 'runtimes', args: ['scripts/test-runtimes.mjs'], budgetSeconds: 60 },
   {
@@ -43,7 +43,7 @@ export const FULL: readonly Part[] = [
   {
     name: 'parity',
     args: [`${tests}/native/main.js`, '--operations', '1000000'],
-    budgetSeconds: 30,
+    budgetSeconds: 20,
     share: { args: [`${tests}/native/main.js`, '--operations', '100000', '--seed', '1'], budgetSeconds: 10 },
   },
   {
@@ -59,7 +59,7 @@ export const FULL: readonly Part[] = [
       '--seed',
       '1',
     ],
-    budgetSeconds: 60,
+    budgetSeconds: 40,
   },
   {
     name: 'soak',
