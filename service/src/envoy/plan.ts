@@ -7,7 +7,7 @@ import { type CurrentLimit, type Descriptor, type RateLimitRequest, UNIT_MS } fr
 import type { Shape, Shapes } from './shapes.js'
 
 /** What metrics call limits that a request brings. */
-export const OVERRIDE = 'override'
+const OVERRIDE = 'override'
 
 /** A key of a limiter that descriptors of a request count by. */
 export interface Counted {

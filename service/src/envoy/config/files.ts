@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { ConfigError, type ConfigFile } from './yaml.js'
 
 /** The files that paths name: those of a directory are its `*.yaml` and `*.yml`, without those that begin with a dot. */
-export function configFilesOf(paths: readonly string[]): string[] {
+function configFilesOf(paths: readonly string[]): string[] {
   return paths.flatMap((path) => {
     try {
       if (!statSync(path).isDirectory()) return [path]
