@@ -1,7 +1,8 @@
 // `/metrics`: the counts of the limiters, and how long requests take.
 import type { FastifyInstance } from 'fastify'
 import { register } from 'millrace/metrics'
-import { Histogram, Registry } from 'prom-client'
+import { Registry } from 'prom-client'
+import { Durations } from './durations.js'
 import type { Engine } from './engine.js'
 
 declare module 'fastify' {
@@ -18,15 +19,11 @@ export function metricsRoute(app: FastifyInstance, { limiters, envoy }: Engine):
   const registry = new Registry()
   const end = register(Object.fromEntries(limiters) as Parameters<typeof register>[0], registry)
   envoy?.metrics.register(registry)
-  const durations = new Histogram({
-    name: 'millrace_service_request_duration_seconds',
-    help: 'How long requests took, from the last byte of their headers until the answer was ready to be sent',
-    labelNames: ['method', 'route', 'status'],
-    buckets: BOUNDS,
-    registers: [registry],
-  })
-  /** By method, route and status: prom-client takes as long to find one as a decision does. */
-  const known = new Map<string, ReturnType<typeof durations.labels>>()
+  const durations = new Durations(
+    'millrace_service_request_duration_seconds',
+    'How long requests took, from the last byte of their headers until the answer was ready to be sent',
+    BOUNDS,
+  )
   app.decorateRequest('begun', 0)
   app.addHook('onRequest', (request, _reply, done) => {
     request.begun = performance.now()
@@ -34,14 +31,7 @@ export function metricsRoute(app: FastifyInstance, { limiters, envoy }: Engine):
   })
   // `onResponse` would add listeners to each answer.
   app.addHook('onSend', ({ begun, method, routeOptions }, { statusCode }, payload, done) => {
-    const route = routeOptions.url ?? 'none'
-    const name = `${statusCode} ${method} ${route}`
-    let own = known.get(name)
-    if (own === undefined) {
-      own = durations.labels(method, route, `${statusCode}`)
-      known.set(name, own)
-    }
-    own.observe((performance.now() - begun) / 1_000)
+    durations.add(method, routeOptions.url ?? 'none', statusCode, (performance.now() - begun) / 1_000)
     done(null, payload)
   })
   app.addHook('onClose', end)
@@ -56,6 +46,7 @@ export function metricsRoute(app: FastifyInstance, { limiters, envoy }: Engine):
         },
       },
     },
-    async (_request, reply) => reply.type(registry.contentType).send(await registry.metrics()),
+    async (_request, reply) =>
+      reply.type(registry.contentType).send(`${await registry.metrics()}${durations}`),
   )
 }

@@ -30,6 +30,7 @@ export async function createApp(
   const app = Fastify({
     ...limitsOf(settings),
     logger: logger!,
+    childLoggerFactory: (parent) => parent, // one for each request takes as long as the decision
     logController: new LogController({ disableRequestLogging: true }),
     ajv: { customOptions: { coerceTypes: false, removeAdditional: false, strict: false } },
     requestIdHeader: 'x-request-id',
@@ -50,7 +51,7 @@ export async function createApp(
   app.setErrorHandler((error, request, reply) => {
     const found = problemOf(error)
     if (found.code === 'ERR_MILLRACE_INTERNAL')
-      request.log.error({ stack: (error as Error).stack }, 'a request failed')
+      request.log.error({ reqId: request.id, stack: (error as Error).stack }, 'a request failed')
     if (found.status === 401) reply.header('www-authenticate', 'Bearer')
     if (found.status >= FIRST_SERVER_ERROR) reply.header('retry-after', 1)
     return sendProblem(reply, found)

@@ -12,25 +12,43 @@ export const toWire = (figure: number): WireNumber =>
 export const fromWire = (figure: WireNumber): number =>
   figure === 'Infinity' ? Number.POSITIVE_INFINITY : figure
 
-/** A decision as plain data. `rules` is present only with several rules. */
-export function wireDecision(decision: Decision): Record<string, unknown> {
-  const { rules, retryAfterSeconds, source } = decision
-  const fields = { ...wirePart(decision), retryAfterSeconds }
-  const known = source === undefined ? fields : { ...fields, source }
-  return rules.length > 1 ? { ...known, rules: rules.map(wirePart) } : known
+/** A decision, or the part of one rule in it, as plain data. */
+interface WireDecision {
+  readonly allowed: boolean
+  readonly limit: WireNumber
+  readonly remaining: WireNumber
+  readonly retryAfterMs: WireNumber
+  readonly resetMs: WireNumber
+  readonly rule: string
+  blocked?: true
+  shadow?: object
+  retryAfterSeconds?: number
+  source?: string
+  rules?: readonly WireDecision[]
 }
 
-function wirePart(decision: RuleDecision) {
-  const { allowed, limit, remaining, retryAfterMs, resetMs, rule, shadow } = decision
-  const part = {
+/** A decision as plain data. `rules` is present only with several rules. */
+export function wireDecision(decision: Decision): WireDecision {
+  const { rules, retryAfterSeconds, source } = decision
+  const answer = wirePart(decision)
+  answer.retryAfterSeconds = retryAfterSeconds
+  if (source !== undefined) answer.source = source
+  if (rules.length > 1) answer.rules = rules.map(wirePart)
+  return answer
+}
+
+/** What most decisions lack is added afterwards: to spread objects takes longer than to decide. */
+function wirePart(part: RuleDecision): WireDecision {
+  const { allowed, limit, remaining, retryAfterMs, resetMs, rule, shadow } = part
+  const answer: WireDecision = {
     allowed,
     limit: toWire(limit),
     remaining: toWire(remaining),
     retryAfterMs: toWire(retryAfterMs),
     resetMs: toWire(resetMs),
     rule,
-    ...(!allowed && isBlocked(decision) && { blocked: true }),
   }
-  if (shadow === undefined) return part
-  return { ...part, shadow: { ...shadow, retryAfterMs: toWire(shadow.retryAfterMs) } }
+  if (!allowed && isBlocked(part)) answer.blocked = true
+  if (shadow !== undefined) answer.shadow = { ...shadow, retryAfterMs: toWire(shadow.retryAfterMs) }
+  return answer
 }

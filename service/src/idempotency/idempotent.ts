@@ -64,7 +64,7 @@ export function keepAnswers(app: FastifyInstance, records: Records | undefined, 
         })
       }
     } catch (error) {
-      request.log.warn({ error: (error as Error).message }, 'an answer could not be kept')
+      request.log.warn({ reqId: request.id, error: (error as Error).message }, 'an answer could not be kept')
     }
   }
 }

@@ -41,6 +41,11 @@ declare module 'fastify' {
   }
 }
 
+/** Callers without a token: where there are tokens, close to the engine, and elsewhere. */
+const UNKNOWN: Caller = { id: '', scopes: [] }
+const NEAR: Caller = { id: '', scopes: ['decide', 'read'] }
+const FAR: Caller = { id: '', scopes: ['decide'] }
+
 const sha256 = (text: string): Buffer => createHash('sha256').update(text).digest()
 
 /** The tokens of callers. They can change while the engine runs. */
@@ -70,7 +75,7 @@ export class Callers {
   callerOf(request: Asker): Caller {
     const { authorization } = request.headers
     if (authorization !== undefined) return this.#byToken(authorization)
-    if (this.#known.length > 0) return { id: '', scopes: [] }
+    if (this.#known.length > 0) return UNKNOWN
     if (!this.#isForHere(request))
       throw new ServiceError(
         421,
@@ -78,7 +83,7 @@ export class Callers {
         'Host: expected a loopback name or address, or one of the option hosts, as this engine has no tokens',
         { field: 'Host', expected: 'a loopback name or address, or one of the option hosts' },
       )
-    return { id: '', scopes: isLocal(request) || this.#hasClientCa ? ['decide', 'read'] : ['decide'] }
+    return this.#hasClientCa || isLocal(request) ? NEAR : FAR
   }
 
   /** Whether a caller is on this machine, and no page of a browser whose own name leads here. */
@@ -112,7 +117,10 @@ const isLocal = ({ socket }: Asker): boolean => isLoopback(socket.remoteAddress 
 
 /** Whether an address, or the name `localhost`, is of this machine only. */
 export const isLoopback = (address: string): boolean =>
-  (isIP(address) !== 0 && /^(?:::ffff:)?127\./.test(address)) || address === '::1' || address === 'localhost'
+  address === '127.0.0.1' || // most requests, in less time
+  (isIP(address) !== 0 && /^(?:::ffff:)?127\./.test(address)) ||
+  address === '::1' ||
+  address === 'localhost'
 
 /** Refuses requests whose caller lacks the scope of the route, before the body is read. */
 export function checkScopes(app: FastifyInstance, callers: Callers): void {
@@ -132,8 +140,8 @@ export function checkScopes(app: FastifyInstance, callers: Callers): void {
   })
 }
 
-const logChange = ({ log, caller, routeOptions }: FastifyRequest): void =>
-  log.info({ caller: caller.name, route: routeOptions.url }, 'a change is asked for')
+const logChange = ({ id, log, caller, routeOptions }: FastifyRequest): void =>
+  log.info({ reqId: id, caller: caller.name, route: routeOptions.url }, 'a change is asked for')
 
 /** The same for a call of gRPC, which no page of a browser can make. @throws ServiceError 401 or 403 */
 export function requireDecide(
