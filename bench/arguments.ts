@@ -6,6 +6,7 @@ import {
   HTTP_CASES,
   INSTRUCTIONS_CASES,
   REDIS_CASES,
+  SERVICE_CASES,
 } from './cases/index.js'
 
 interface CommonArguments {
@@ -30,6 +31,12 @@ export interface RedisArguments extends CommonArguments {
 export interface ConfigArguments extends CommonArguments {
   readonly cases: readonly (keyof typeof CONFIG_CASES)[]
   readonly policies?: number
+}
+
+export interface ServiceArguments extends CommonArguments {
+  readonly cases: readonly (keyof typeof SERVICE_CASES)[]
+  /** Whether to write the page of the service. */
+  readonly report: boolean
 }
 
 export interface Arguments extends CommonArguments {
@@ -132,6 +139,21 @@ export function parseConfigArguments(argv: readonly string[], write: Write = wri
     .opts<{ case: ConfigArguments['cases']; policies?: number; quick?: boolean; json?: boolean }>()
   const { quick = false, json = false } = flags
   return { cases: cases.length > 0 ? cases : names, quick, json, ...(policies !== undefined && { policies }) }
+}
+
+/** Like {@link parseArguments}, for the command `bench:service`. */
+export function parseServiceArguments(argv: readonly string[], write: Write = writeError): ServiceArguments {
+  const names = namesOf(SERVICE_CASES)
+  const options = commandNamed('npm run bench:service --', write)
+    .description(
+      'Compares an engine of the decision service with a bare Fastify route, its client with single requests, and counts its memory.',
+    )
+    .addOption(caseOption(names))
+    .addOption(reportOption('write the page service.md of docs/measurements/, from a run of all cases'))
+    .parse(argv, { from: 'user' })
+    .opts<{ case: ServiceArguments['cases']; quick?: boolean; json?: boolean; report?: boolean }>()
+  const { case: cases, quick = false, json = false, report = false } = options
+  return { cases: cases.length > 0 ? cases : names, quick, json, report }
 }
 
 function toCount(text: string): number {

@@ -54,6 +54,12 @@ export const COMMANDS = {
     nodeOptions: AS_PUBLISHED,
     run: built('bench/redis'),
   },
+  'bench:service': {
+    what: 'benchmarks of the decision service and its client',
+    needs: 'dev',
+    nodeOptions: AS_PUBLISHED,
+    run: built('bench/service'),
+  },
   checked: {
     what: 'all checks of the addon, and .ci/checked.json where they pass',
     needs: 'dev',

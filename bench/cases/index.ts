@@ -76,6 +76,13 @@ export const CONFIG_CASES = {
   'lmdb-policies': async () => (await import('../config/policies.js')).lmdbPolicies,
 } satisfies Record<string, () => Promise<Benchmark>>
 
+/** The cases of `npm run bench:service`. */
+export const SERVICE_CASES = {
+  'service-single': async () => (await import('../service/single.js')).serviceSingle,
+  'service-batching': async () => (await import('../service/batching.js')).serviceBatching,
+  'service-memory': async () => (await import('../service/memory.js')).serviceMemory,
+} satisfies Record<string, () => Promise<Benchmark>>
+
 /** {@link CASES}, and the cases that have their own command. */
 export const ALL_CASES = {
   ...CASES,
@@ -83,6 +90,7 @@ export const ALL_CASES = {
   ...INSTRUCTIONS_CASES,
   ...REDIS_CASES,
   ...CONFIG_CASES,
+  ...SERVICE_CASES,
 } satisfies Record<string, () => Promise<Benchmark>>
 
 export type CaseName = keyof typeof ALL_CASES

@@ -33,6 +33,16 @@ targets compare what a limiter adds to the same server with constant headers.`,
   notes: NOTES,
 }
 
+export const SERVICE: Page = {
+  title: 'Speed and memory of the decision service',
+  command: 'npm run bench:service --',
+  how: `An engine, the bare route and the load are processes of one machine. What is compared is loaded by
+turns, half a second each, and a figure is the median of all turns; ratios are of one run. Where
+the bare route differs from itself, every other turn against the rest, as much as from the engine,
+the machine was too noisy to tell.`,
+  notes: NOTES,
+}
+
 /** Writes the page of speed and its chart into docs/measurements/ and returns their paths. */
 export async function writeSpeed(report: Report): Promise<string[]> {
   const chart = join(DOCS, SPEED.chart)
@@ -43,6 +53,11 @@ export async function writeSpeed(report: Report): Promise<string[]> {
 /** Writes the page of instructions, and returns its path. */
 export async function writeInstructions(report: Report): Promise<string[]> {
   return [await writePage('instructions.md', report, INSTRUCTIONS)]
+}
+
+/** Writes the page of the decision service, and returns its path. */
+export async function writeService(report: Report): Promise<string[]> {
+  return [await writePage('service.md', report, SERVICE)]
 }
 
 async function writePage(name: string, report: Report, page: Page): Promise<string> {

@@ -7,8 +7,15 @@ import {
   parseHttpArguments,
   parseInstructionsArguments,
   parseRedisArguments,
+  parseServiceArguments,
 } from '../../bench/arguments.js'
-import { CASES, CONFIG_CASES, INSTRUCTIONS_CASES, REDIS_CASES } from '../../bench/cases/index.js'
+import {
+  CASES,
+  CONFIG_CASES,
+  INSTRUCTIONS_CASES,
+  REDIS_CASES,
+  SERVICE_CASES,
+} from '../../bench/cases/index.js'
 
 /** The text written to stderr for invalid arguments. */
 function errorTextFor(...argv: string[]): string {
@@ -50,6 +57,17 @@ test('the HTTP benchmark has its own two cases', () => {
   assert.is(parseHttpArguments(['--case', 'in-situ']).case, 'in-situ')
   assert.throws(
     () => parseHttpArguments(['--case', 'hash'], () => {}),
+    (error: unknown) => error instanceof CommanderError && error.exitCode !== 0,
+  )
+})
+
+test('the benchmark of the service runs all of its cases, and --report excludes --case', () => {
+  const all = { cases: Object.keys(SERVICE_CASES), quick: false, json: false, report: false }
+  assert.equal(parseServiceArguments([]), all)
+  assert.equal(parseServiceArguments(['--case', 'service-memory']).cases, ['service-memory'])
+  assert.ok(parseServiceArguments(['--report']).report)
+  assert.throws(
+    () => parseServiceArguments(['--report', '--case', 'service-memory'], () => {}),
     (error: unknown) => error instanceof CommanderError && error.exitCode !== 0,
   )
 })
