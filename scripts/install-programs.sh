@@ -2,7 +2,7 @@
 # Installs what the full tests need that `npm ci` does not, on Debian or Ubuntu: GCC, make and Python for the addon and
 # its sanitizers; faketime for the test that sets the wall clock of a running server; chromium for the test of a page in
 # a browser; redis-server, memcached, nginx, haproxy and prometheus (with promtool), which tests start in processes of their own:
-# no service is used; curl, which a page has its reader type.
+# no service is used; systemd-analyze, which checks a unit of systemd; curl, which a page has its reader type.
 set -euo pipefail
 missing=()
 command -v faketime > /dev/null || missing+=(faketime)
@@ -15,6 +15,7 @@ command -v memcached > /dev/null || missing+=(memcached)
 command -v nginx > /dev/null || missing+=(nginx-light)
 command -v haproxy > /dev/null || missing+=(haproxy)
 command -v prometheus promtool > /dev/null || missing+=(prometheus)
+command -v systemd-analyze > /dev/null || missing+=(systemd)
 command -v curl > /dev/null || missing+=(curl)
 if [ ${#missing[@]} = 0 ]; then exit 0; fi
 as_root=$([ "$(id -u)" = 0 ] || echo sudo)

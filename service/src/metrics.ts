@@ -1,7 +1,7 @@
 // `/metrics`: the counts of the limiters, and how long requests take.
 import type { FastifyInstance } from 'fastify'
 import { register } from 'millrace/metrics'
-import { Registry } from 'prom-client'
+import { Counter, Gauge, Registry } from 'prom-client'
 import { Durations } from './durations.js'
 import type { Engine } from './engine.js'
 
@@ -19,6 +19,7 @@ export function metricsRoute(app: FastifyInstance, { limiters, envoy }: Engine):
   const registry = new Registry()
   const end = register(Object.fromEntries(limiters) as Parameters<typeof register>[0], registry)
   envoy?.metrics.register(registry)
+  addProcessMetrics(registry)
   const durations = new Durations(
     'millrace_service_request_duration_seconds',
     'How long requests took, from the last byte of their headers until the answer was ready to be sent',
@@ -49,4 +50,29 @@ export function metricsRoute(app: FastifyInstance, { limiters, envoy }: Engine):
     async (_request, reply) =>
       reply.type(registry.contentType).send(`${await registry.metrics()}${durations}`),
   )
+}
+
+/**
+ * Memory and processor time of the process, by their usual names. What prom-client collects by default begins to observe
+ * the garbage collector and the event loop, and never ends.
+ */
+function addProcessMetrics(registry: Registry): void {
+  new Gauge({
+    name: 'process_resident_memory_bytes',
+    help: 'Resident memory of the process',
+    registers: [registry],
+    collect() {
+      this.set(process.memoryUsage.rss())
+    },
+  })
+  new Counter({
+    name: 'process_cpu_seconds_total',
+    help: 'Processor time of the process, of all threads',
+    registers: [registry],
+    collect() {
+      const { user, system } = process.cpuUsage()
+      this.reset()
+      this.inc((user + system) / 1e6)
+    },
+  })
 }

@@ -3,7 +3,10 @@ import { execFileSync } from 'node:child_process'
 import { accessSync, constants } from 'node:fs'
 import { join } from 'node:path'
 
-export type Program = 'redis-server' | 'memcached' | 'prometheus' | 'nginx' | 'haproxy'
+export type Program = 'redis-server' | 'memcached' | 'prometheus' | 'nginx' | 'haproxy' | 'systemd-analyze'
+
+/** Packages of Debian with another name than their program. */
+const PACKAGES: Partial<Record<Program, string>> = { 'systemd-analyze': 'systemd' }
 
 /** Another server with the protocol of Redis, such as valkey-server: a name or a path. */
 const CHOSEN = process.env.MILLRACE_REDIS_SERVER
@@ -21,7 +24,7 @@ export function isInstalled(program: Program): boolean {
 
 /** The message for a program that is missing. */
 export function missing(program: Program): string {
-  return `${fileOf(program)} is not installed (on Debian or Ubuntu: apt-get install -y ${program})`
+  return `${fileOf(program)} is not installed (on Debian or Ubuntu: apt-get install -y ${PACKAGES[program] ?? program})`
 }
 
 /** The name and the version of the Redis that tests start: `{ name: 'redis', version: '7.0.15' }`. */

@@ -24,6 +24,8 @@ export const prometheusTest = testWith('prometheus')
 export const nginxTest = testWith('nginx')
 /** `test` for tests that start haproxy. */
 export const haproxyTest = testWith('haproxy')
+/** `test` for tests that run systemd-analyze. */
+export const systemdTest = testWith('systemd-analyze')
 
 function testWith(program: Program): ServerTest {
   let isSkipped: boolean | undefined
