@@ -52,7 +52,11 @@ test('the engine of the file runs, and shows its options', async () => {
     printed.stdout,
     `# limiters: from ${folder.path('service.yaml')}\nlimiters:\n  default:\n    limit: 100`,
   )
-  const variables = { MILLRACE_SERVE_PORT: '0', MILLRACE_SERVE_TOKENS_FILE: folder.path('tokens.yaml') }
+  const variables = {
+    MILLRACE_SERVE_PORT: '0',
+    MILLRACE_SERVE_TOKENS_FILE: folder.path('tokens.yaml'),
+    MILLRACE_SERVE_DEADLINE: '3s', // that of the page is too short for a machine that runs other tests
+  }
   const engine = await command(args(run!), variables)
   const token = /token: (\w+), scopes: \[decide\]/.exec(tokens!)![1]!
   const answer = await fetch(`${engine.url}/v1/check`, {
