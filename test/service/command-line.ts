@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import { root } from '../package/root.js'
 
-const MAIN = join(root, 'cli/dist/main.js')
+export const MAIN = join(root, 'cli/dist/main.js')
 
 /** A process that listens, or has ended. */
 export interface Command {

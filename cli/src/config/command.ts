@@ -1,6 +1,7 @@
 import type { Command } from 'commander'
 import { STORE_FORMS } from 'millrace/internal'
 import { type Environment, widthOf, wrapped } from '../terminal.js'
+import { checkCommand } from './check.js'
 import { deleteCommand } from './delete.js'
 import { exportCommand } from './export.js'
 import { getCommand } from './get.js'
@@ -35,6 +36,7 @@ export function configCommand(
     importCommand,
     exportCommand,
     validateCommand,
+    checkCommand,
   ])
     add(config, environment, exit)
 }

@@ -23,17 +23,18 @@ export function serveCommand(program: Command, environment: Environment, exit: (
     .allowExcessArguments()
     .argument('[options...]', 'options of the service')
     .action(async (_options: string[], _: object, command: Command) => {
-      const { run } = await loadService()
+      const { run } = await loadService<ServiceCommand>('serve', 'command')
       exit(await run(command.args, environment))
     })
 }
 
-async function loadService(): Promise<ServiceCommand> {
+/** A module of the service, for a command. @throws MissingPackage */
+export async function loadService<T>(command: string, module: string): Promise<T> {
   try {
-    return await import(`${SERVICE}/command`)
+    return await import(`${SERVICE}/${module}`)
   } catch (error) {
     if (missingPackage(error) !== SERVICE) throw error
-    const message = `serve: the package ${SERVICE} is missing. Install it beside millrace-cli: npm install ${SERVICE}`
+    const message = `${command}: the package ${SERVICE} is missing. Install it beside millrace-cli: npm install ${SERVICE}`
     throw new MissingPackage(message, { cause: error })
   }
 }

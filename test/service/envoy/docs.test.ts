@@ -4,7 +4,7 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { readText } from '../../package/root.js'
-import { command } from '../command-line.js'
+import { command, MAIN } from '../command-line.js'
 import { inFolder } from '../folder.js'
 import { clientOf, requestOf } from './stage.js'
 
@@ -76,6 +76,15 @@ test('an error in a file is shown as on the page, and ends the start', () =>
     assert.is(code, 2)
     assert.match(stderr, /messaging\.yaml:\d+: descriptors\[0\]\.descriptors\[0\]\.rate_limit: expected/)
     assert.ok(stderr.includes(shown.replace(/^: /, '')), stderr)
+  }))
+
+test('config check shows what the page shows', () =>
+  inFolder({}, async (folder) => {
+    mkdirSync(`${folder}/limits`)
+    writeFileSync(`${folder}/limits/messaging.yaml`, file)
+    const line = blocks('bash')[1]!.trim().split(' ').slice(2)
+    const out = execFileSync(process.execPath, [MAIN, ...line], { cwd: folder, encoding: 'utf8' })
+    assert.is(out, blocks('text').at(-1))
   }))
 
 test('at a turn of their window, no window of a minute admits more than its limit', () =>
