@@ -80,6 +80,7 @@ export const CONFIG_CASES = {
 export const SERVICE_CASES = {
   'service-single': async () => (await import('../service/single.js')).serviceSingle,
   'service-batching': async () => (await import('../service/batching.js')).serviceBatching,
+  'service-envoy': async () => (await import('../service/envoy.js')).serviceEnvoy,
   'service-memory': async () => (await import('../service/memory.js')).serviceMemory,
 } satisfies Record<string, () => Promise<Benchmark>>
 
