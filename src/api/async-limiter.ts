@@ -345,6 +345,8 @@ export interface AsyncLimiter extends AsyncDisposable {
    *
    * A limiter can have 64 windows in its life.
    * Pending decisions may still use the earlier limit.
+   * A limiter on a server changes in its own process only. Its promise resolves when all keys that the process knows have
+   * been brought to the new window.
    * @param rule the name of the rule: `'default'` unless the options gave another
    * @param change the new settings of the rule
    * @param change.limit the new limit

@@ -257,9 +257,10 @@ const CHANGES = ['limit', 'window', 'granularity']
 
 /** A rule at present, for its change. */
 export interface PresentOptions extends CountedWindow, Pick<Rule, 'limit' | 'algorithm' | 'align' | 'rate'> {
-  readonly unit: number | undefined
+  readonly unit?: number | undefined
   readonly range: LimitRange
-  readonly shape: Shape
+  /** Of the cells, which were made for other windows; undefined: there are none. */
+  readonly shape?: Shape
 }
 
 /** Reads and checks the change of a rule. */
@@ -274,7 +275,7 @@ export function checkUpdate(change: RuleChange, present: PresentOptions): OwnCha
       : checkOtherLimit(unit, limit, window === undefined ? range : { ...range, most: range.mostAnew })
   if (window === undefined && granularity === undefined) return { limit: own, window: undefined }
   const changed = checkChangedWindow(window, granularity, { ...present, limit: own ?? present.limit })
-  if (!canHold(shape, changed.buckets)) throw cellsError(granularity, changed, shape)
+  if (shape !== undefined && !canHold(shape, changed.buckets)) throw cellsError(granularity, changed, shape)
   return { limit: own, window: changed }
 }
 

@@ -11,8 +11,13 @@ export class BackendLimiter extends RemoteLimiter {
     const { values, source, prefix, deadlineMs, outages } = plan
     const names = new KeyNames(prefix, [''])
     const place = new OwnPlace(values, source, deadlineMs, names.unused, outages)
-    super('BackendLimiter', plan, (owner) => ({
-      store: valuesStore({ ...plan, owner, place, names, valueError: 'ERR_MILLRACE_STORED_VALUE' }),
-    }))
+    super(
+      'BackendLimiter',
+      plan,
+      (owner) => ({
+        store: valuesStore({ ...plan, owner, place, names, valueError: 'ERR_MILLRACE_STORED_VALUE' }),
+      }),
+      (own) => new BackendLimiter({ ...plan, ...own }),
+    )
   }
 }

@@ -1,7 +1,9 @@
 import type { DecisionSource } from '../core/decision-source.js'
 import type { Duration } from '../core/duration.js'
 import { invalid } from '../core/errors.js'
+import type { Rule } from '../core/rule.js'
 import type { RuleOptions } from '../core/rule-options.js'
+import { checkStoredRule } from '../remote/counting-rule.js'
 import {
   checkRemoteNames,
   checkRemoteOptions,
@@ -62,7 +64,8 @@ export function checkBackendOptions(options: BackendLimiterOptions | BackendRule
     )
   const rules = rulesOfValues(options, `'${source}'`)
   const skewMs = clockSkew === undefined && values.now !== undefined ? 0 : checkSkew(clockSkew)
-  return { values, source, skewMs, ...checkRemoteOptions(options, rules, source) }
+  const ruleOn = (rule: Rule) => checkStoredRule(rule, '', `'${source}'`)
+  return { values, source, skewMs, ruleOn, ...checkRemoteOptions(options, rules, source) }
 }
 
 function checkValues(values: unknown): void {

@@ -47,7 +47,7 @@ export function createBackendLimiter(options: BackendConfigLimiterOptions): Asyn
  * since. One limit holds then for all processes that use the same store, prefix and rules. It counts by any algorithm,
  * strictly.
  * @param options the store, its name, a prefix, the rules, and what happens while the store does not answer
- * @returns an {@link AsyncLimiter}. `pack`, `share` and `clearAll` are not possible; `update` changes limits, in this
+ * @returns an {@link AsyncLimiter}. `pack`, `share` and `clearAll` are not possible; `update` changes rules in this
  * process
  * @throws {MillraceError} `ERR_MILLRACE_INVALID_OPTION`, `ERR_MILLRACE_INVALID_RULE`
  * @example

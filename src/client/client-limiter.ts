@@ -1,6 +1,7 @@
 import type { Decision } from '../core/decision.js'
 import type { LimiterRule } from '../core/limiter-rule.js'
-import { type Opened, RemoteLimiter } from '../remote/remote-limiter.js'
+import type { Opened } from '../remote/remote-backend.js'
+import { RemoteLimiter } from '../remote/remote-limiter.js'
 import type { RedisStats } from '../remote/remote-statistics.js'
 import type { ClientPlan } from './client-options.js'
 import { ServiceStore } from './service-store.js'

@@ -11,7 +11,12 @@ import { StrictPlace } from './strict-place.js'
 export class MemcachedLimiter extends RemoteLimiter {
   /** @internal */
   constructor(plan: MemcachedPlan) {
-    super('MemcachedLimiter', plan, (owner) => ({ store: openMemcached(owner, plan) }))
+    super(
+      'MemcachedLimiter',
+      plan,
+      (owner) => ({ store: openMemcached(owner, plan) }),
+      (own) => new MemcachedLimiter({ ...plan, ...own }),
+    )
   }
 }
 
@@ -21,7 +26,7 @@ function openMemcached(owner: object, plan: MemcachedPlan): RemoteStore {
   if (skewMs === undefined) {
     const ruleNames = rules.map(({ rule }) => rule.name)
     const names = new CounterNames(prefix, ruleNames)
-    return new MemcachedStore(owner, servers, rules, names, testTime ?? Date.now)
+    return new MemcachedStore({ ...plan, owner }, servers, names, testTime ?? Date.now)
   }
   return valuesStore({
     ...plan,

@@ -1,6 +1,7 @@
 import type { Duration } from '../core/duration.js'
 import { invalid } from '../core/errors.js'
-import { checkRule, rulesGiven } from '../core/rule.js'
+import { checkRule, type Rule, rulesGiven } from '../core/rule.js'
+import { checkStoredRule } from '../remote/counting-rule.js'
 import {
   checkRemoteNames,
   checkRemoteOptions,
@@ -67,7 +68,8 @@ export function checkMemcachedOptions(
     throw invalid('clockSkew', clockSkew, 'no such option without strict: true')
   const rules = strict ? rulesOfValues(options, 'Memcached') : rulesOf(options)
   const skewMs = strict ? checkSkew(clockSkew) : undefined
-  return { client, skewMs, ...checkRemoteOptions(options, rules, 'memcached') }
+  const ruleOn = (rule: Rule) => (strict ? checkStoredRule(rule, '', 'Memcached') : checkMemcachedRule(rule))
+  return { client, skewMs, ruleOn, ...checkRemoteOptions(options, rules, 'memcached') }
 }
 
 function rulesOf(options: object): readonly RemoteRule[] {

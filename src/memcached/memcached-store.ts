@@ -15,6 +15,7 @@ import { increment, readAll, remove, unitsIn, untilIn, write } from './commands.
 import { blockName, type CounterNames } from './counter-names.js'
 import { addAll, giveBack, refund, type Slot, slotAt, takeBack } from './counters.js'
 import { chargeable, decideOne, type RuleCount, type UnitCosts } from './deciding.js'
+import type { MemcachedPlan } from './memcached-options.js'
 import type { Servers } from './servers.js'
 
 /** Key, time and counters of one call. */
@@ -51,22 +52,36 @@ export class MemcachedStore implements RemoteStore {
   readonly #names: CounterNames
   readonly #time: () => number
   readonly counters = { restored: 0 }
+  readonly #maxKeys: number
+  /** The keys that this process has asked for: at most `maxKeys`. */
+  readonly #asked = new Set<string>()
   rules: readonly RemoteRule[]
   #latestMs = 0
 
   /** @param time milliseconds since 1970, by the clock of this process. If it steps back, it stands still */
   constructor(
-    owner: object,
+    { owner, rules, maxKeys }: Pick<MemcachedPlan, 'rules' | 'maxKeys'> & { readonly owner: object },
     servers: Servers,
-    rules: readonly RemoteRule[],
     names: CounterNames,
     time: () => number,
   ) {
     this.#owner = owner
     this.#servers = servers
     this.rules = rules
+    this.#maxKeys = maxKeys
     this.#names = names
     this.#time = time
+  }
+
+  chargedKeys(): readonly string[] {
+    return [...this.#asked]
+  }
+
+  #note(key: string): void {
+    if (this.#asked.has(key)) return
+    const [oldest] = this.#asked
+    if (this.#asked.size === this.#maxKeys) this.#asked.delete(oldest!)
+    this.#asked.add(key)
   }
 
   set onRecovery(listener: () => void) {
@@ -180,6 +195,7 @@ export class MemcachedStore implements RemoteStore {
   }
 
   #run<T>(key: string, act: (exchange: Exchange, call: Call) => Promise<T>): Promise<T> {
+    this.#note(key)
     const names = this.#names.of(key)
     // All keys of a call are where the first one is.
     return this.#servers.of(names[0]!).run((exchange) => act(exchange, this.#callNow(names)))

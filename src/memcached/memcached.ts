@@ -53,7 +53,7 @@ export function createMemcachedLimiter(options: MemcachedConfigLimiterOptions): 
  * @param options the client, a prefix, the rules, and what happens while Memcached does not answer
  * @returns an {@link AsyncLimiter}. `pack`, `share`, `clearAll`, and (without `strict`)
  * `usage` of a part of the window are not possible;
- * `update` changes limits, in this process
+ * `update` changes rules in this process
  * @throws {MillraceError} `ERR_MILLRACE_INVALID_OPTION`, `ERR_MILLRACE_INVALID_RULE`
  * @example
  * ```ts

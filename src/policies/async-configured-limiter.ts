@@ -18,19 +18,37 @@ import type { Decision } from '../core/decision.js'
 import { MillraceError } from '../core/errors.js'
 import { admitted } from '../core/limited.js'
 import type { TopOptions } from '../core/refusals.js'
+import type { Rules } from '../core/rule.js'
+import { ofRate } from '../core/rule-options.js'
 import type { TopKey } from '../core/top-keys.js'
 import type { RuleEngine } from '../engines/inline/rule-engine.js'
 import type { Key, PackedKeys } from '../memory/keys.js'
+import type { TextKeys } from '../memory/text-keys.js'
 import { carryOverLater } from './carry-over.js'
 import { ConfiguredBase, type ShareOfPolicies } from './configured-base.js'
-import { KeyCountsInMemory, KeyCountsOnServer, type KeyHalves } from './key-counts.js'
-import { isKnown, memberIn } from './plan.js'
+import { KeyCountsInMemory, KeyCountsOnServer, type KeyHalves, type TurnTaking } from './key-counts.js'
+import { isKnown, memberIn, UNKNOWN } from './plan.js'
 import type { KeyOwner, OwningLimiter, PolicyChoice } from './policy-choice.js'
+import type { Windows } from './policy-plans.js'
 
 type DecisionOptions = CheckOptions & CallOptions
 
-/** Counts by the policies of one shape. A pool counts in memory that this thread shares. */
-export type AsyncMember = AsyncLimiter & OwningLimiter & Partial<PoolCounts>
+/** Counts by the policies of one shape: a pool in memory that this thread shares, or a limiter on a server. */
+export type AsyncMember = AsyncLimiter & OwningLimiter & Partial<PoolCounts> & Partial<ServerCounts>
+
+interface ServerCounts extends TurnTaking {
+  /** Changes a limit. If the window is to change, it does nothing but return the rules with that. @throws MillraceError */
+  change(rule: string, change: RuleChange): Windows | undefined
+  /** Makes a limiter with other rules, whose keys have other names. */
+  withRules(rules: Rules, tag: number): AsyncMember
+  /** Lets pending calls of `wait` for a key, or all of them, reject with {@link MOVED}. */
+  moveWaits(key?: string): void
+}
+
+/** A call of `wait` goes on elsewhere: its key counts in another window. */
+export const MOVED = new Error('the key of this call counts elsewhere')
+/** So many keys are brought along at once. */
+const MOVED_AT_ONCE = 64
 
 interface PoolCounts {
   readonly ruleEngines: readonly RuleEngine[]
@@ -48,9 +66,14 @@ export class AsyncConfiguredLimiter extends ConfiguredBase<AsyncMember> implemen
   readonly #moves = new Map<string, Promise<void>>()
 
   /** @internal */
-  constructor(choice: PolicyChoice<AsyncMember>, share?: ShareOfPolicies) {
-    super('AsyncLimiter', choice, share)
-    choice.begin({ moved: (key, from, to) => this.#move(key, from, to), dropped: () => {} })
+  constructor(choice: PolicyChoice<AsyncMember>, share?: ShareOfPolicies, keys?: TextKeys) {
+    super('AsyncLimiter', choice, share, undefined, keys)
+    choice.begin({
+      moved: (key, from, to) => {
+        if (key.length <= MAX_POLICY_KEY) this.#move(key, from, to)
+      },
+      dropped: () => {},
+    })
   }
 
   async ready(): Promise<void> {
@@ -81,7 +104,7 @@ export class AsyncConfiguredLimiter extends ConfiguredBase<AsyncMember> implemen
     const text = this.keys.read(key)
     const known = this.choice.peek(text)
     const route = presentRoute()
-    const isNow = isKnown(known.plan) && this.#moves.size === 0
+    const isNow = isKnown(known.plan) && this.#moves.size === 0 && !this.#hasNoEntry(text)
     const owner = isNow ? this.choice.ownerBy(known) : await this.#ownerOf(text)
     if (owner === undefined) return this.pending()
     const { limiter } = owner.member
@@ -95,7 +118,9 @@ export class AsyncConfiguredLimiter extends ConfiguredBase<AsyncMember> implemen
 
   /** The owner of a key, as far as its policy is known by the deadline; undefined: to be refused. */
   async #ownerOf(text: string): Promise<KeyOwner<AsyncMember> | undefined> {
-    const owner = this.choice.ownerBy(await this.choice.load(text))
+    const found = await this.choice.load(text)
+    const owner = this.choice.ownerBy(found)
+    if (this.#hasNoEntry(text)) this.#move(text, UNKNOWN, this.choice.planIn(found))
     await this.#moves.get(text)
     checkOpen(this.choice)
     return owner
@@ -133,8 +158,13 @@ export class AsyncConfiguredLimiter extends ConfiguredBase<AsyncMember> implemen
     return batch
   }
 
-  wait(key: Key, options: WaitOptions = {}): Promise<Decision> {
-    return this.#within(key, options, (limiter, text, own) => limiter.wait(text, own))
+  async wait(key: Key, options: WaitOptions = {}): Promise<Decision> {
+    try {
+      return await this.#within(key, options, (limiter, text, own) => limiter.wait(text, own))
+    } catch (reason) {
+      if (reason !== MOVED) throw reason
+      return this.wait(key, options)
+    }
   }
 
   async refund(what: Decision | Key, cost?: number): Promise<number> {
@@ -162,8 +192,36 @@ export class AsyncConfiguredLimiter extends ConfiguredBase<AsyncMember> implemen
 
   async update(rule: string, change: RuleChange): Promise<void> {
     checkOpen(this.choice)
-    await this.choice.first.update(rule, change)
+    const { first } = this.choice
+    if (first.change === undefined) await first.update(rule, change)
+    else {
+      const windows = first.change(rule, change)
+      if (windows !== undefined) await this.replaceDefault(windows)
+    }
     this.choice.refresh()
+  }
+
+  /**
+   * Lets keys without a policy count in other windows. Resolves when all known keys have been brought along.
+   * @param charged keys that were charged before this limiter was made
+   * @internal
+   */
+  async replaceDefault(windows: Windows, charged: readonly string[] = []): Promise<void> {
+    const { choice } = this
+    const { first: before, members } = choice
+    const { rules } = windows
+    choice.replaceDefault(
+      windows,
+      (tag) => members[0]!.limiter.withRules!(rules, tag),
+      (limiter) => {
+        for (const rule of rules)
+          limiter.change!(rule.name, { limit: ofRate(rule, rule.limit) * (rule.unit ?? 1) })
+      },
+    )
+    before.moveWaits!()
+    const keys = [...choice.keys(), ...charged]
+    for (let from = 0; from < keys.length; from += MOVED_AT_ONCE)
+      await Promise.all(keys.slice(from, from + MOVED_AT_ONCE).map((key) => this.#ownerOf(key)))
   }
 
   async stats(): Promise<LimiterStats> {
@@ -200,22 +258,26 @@ export class AsyncConfiguredLimiter extends ConfiguredBase<AsyncMember> implemen
     return Promise.all(this.choice.members.map(({ limiter }) => act(limiter, text)))
   }
 
-  /**
-   * Brings what a key has used to the member that counts it now. Calls of the key wait for it. Keys that share an entry
-   * of the cache have too many names to move.
-   */
+  /** Long keys share an entry of the cache. So what each has used is brought along at each call. */
+  #hasNoEntry(key: string): boolean {
+    return key.length > MAX_POLICY_KEY && this.choice.members.length > 1
+  }
+
+  /** Brings what a key has used to the member that counts it now. Calls of the key wait for it. */
   #move(key: string, from: number, to: number): void {
     const { members } = this.choice
     const target = memberIn(to)
-    if (key.length > MAX_POLICY_KEY || (isKnown(from) && memberIn(from) === target)) return
-    if (members.length === 1) return
+    if ((isKnown(from) && memberIn(from) === target) || members.length === 1) return
+    for (const [i, { limiter }] of members.entries()) if (i !== target) limiter.moveWaits?.(key)
     const before = this.#moves.get(key) ?? Promise.resolve()
     const move = before
       .then(() => this.#carry(key, target))
       .catch((error: unknown) => {
         // Closed meanwhile, or the store of counts is down: then its own outage says what holds.
         if (!(error instanceof MillraceError)) throw error
-        if (this.choice.isOpen) this.choice.report(error)
+        if (!this.choice.isOpen) return
+        this.choice.report(error)
+        this.choice.moveAgain(key)
       })
       .finally(() => {
         if (this.#moves.get(key) === move) this.#moves.delete(key)
@@ -233,7 +295,8 @@ export class AsyncConfiguredLimiter extends ConfiguredBase<AsyncMember> implemen
   }
 
   #countsOf(limiter: AsyncMember, key: string): KeyCountsInMemory | KeyCountsOnServer {
-    if (limiter.ruleEngines === undefined) return new KeyCountsOnServer(limiter, key)
+    if (limiter.ruleEngines === undefined)
+      return new KeyCountsOnServer(limiter as AsyncMember & TurnTaking, key)
     return new KeyCountsInMemory({ ruleEngines: limiter.ruleEngines }, limiter.fingerprintOf!(key))
   }
 }

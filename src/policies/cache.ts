@@ -135,6 +135,16 @@ export class PolicyCache {
     for (const entry of this.#entries.values()) entry.lastPlan = UNKNOWN
   }
 
+  /** Lets a key be moved when it is next asked for. */
+  moveAgain(key: string): void {
+    const entry = this.#entries.peek(key)
+    if (entry !== undefined) entry.lastPlan = UNKNOWN
+  }
+
+  keys(): string[] {
+    return [...this.#entries.keys()]
+  }
+
   /** Whether this is what `peek` would return at once for its key: nothing is to be read. Counts as a use of it. */
   isCurrent(found: CachedPolicy): boolean {
     const entry = found as Entry

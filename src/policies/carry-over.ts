@@ -23,7 +23,7 @@ import { setTimeout } from 'node:timers/promises'
  *
  * **Orphans.** A member may have given up units for which another one has been charged, because they have left its own
  * window. A ledger that has more than all others have of their own says so, and these units count, too. So a member
- * counts at least what each other one does.
+ * counts at least what each other one does. Only what is as young as the ledger's units can be is what it stands for.
  *
  * **A key at rest.** The units of a cell stay in it when they have left its window, until another charge or another
  * key needs the place. So a longer window finds them also if the key rests between the change and its next request.
@@ -52,6 +52,8 @@ export interface KeyCounts {
   units(rule: number, lastMs: number): Answer<OwnUnits>
   /** The units of the ledger in the last `lastMs`. */
   charged(rule: number, lastMs: number): Answer<number>
+  /** How long ago the units that the ledger stands for were charged, at most. */
+  carriedMs(rule: number): number
   /** How long ago the granule began that is so many granules old. */
   sinceMs(rule: number, age: number): number
   /** Charges the cell, then the ledger, by each rule. */
@@ -142,9 +144,17 @@ function* missingIn(to: KeyCounts, index: number, others: readonly KeyCounts[]):
   const allCharged = (yield to.charged(index, windowMs)) as number
   if (all === 0 && found.every(({ carried }) => carried === 0)) return 0
   let orphans = 0
-  if (found.some(({ carried }) => carried > 0)) {
-    const { own } = (yield to.units(index, windowMs)) as OwnUnits
-    orphans = Math.max(0, ...found.map((each) => each.carried - (all + own - each.own)))
+  for (const [i, { carried }] of found.entries()) {
+    if (carried === 0) continue
+    const { counts, source } = sources[i]!
+    const ms = Math.min(windowMs, counts.carriedMs(source))
+    let known = ((yield to.units(index, ms)) as OwnUnits).own
+    for (const [j, other] of sources.entries()) {
+      if (j === i) continue
+      const own = ms === windowMs ? found[j]! : ((yield other.counts.units(other.source, ms)) as OwnUnits)
+      known += own.own
+    }
+    orphans = Math.max(orphans, carried - known)
   }
   const oldest = { age: granules, used: all + orphans, charged: allCharged }
   let missing = Math.max(0, oldest.used - oldest.charged)

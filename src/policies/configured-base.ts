@@ -41,10 +41,16 @@ export abstract class ConfiguredBase<L extends Member<L>> {
   readonly #keys: TextKeys
   readonly #share: ShareOfPolicies | undefined
 
-  constructor(kind: string, choice: PolicyChoice<L>, share?: ShareOfPolicies, hasher?: Hasher) {
+  constructor(
+    kind: string,
+    choice: PolicyChoice<L>,
+    share?: ShareOfPolicies,
+    hasher?: Hasher,
+    keys?: TextKeys,
+  ) {
     this.#kind = kind
     this.#choice = choice
-    this.#keys = new TextKeys(this, hasher)
+    this.#keys = keys ?? new TextKeys(this, hasher)
     this.#share = share
   }
 

@@ -18,7 +18,7 @@ import { ConfiguredLimiter } from './configured-limiter.js'
 import type { ConfigSettings } from './options.js'
 import { type OwningLimiter, PolicyChoice } from './policy-choice.js'
 import type { MemberMaker } from './policy-plans.js'
-import { type PolicyShape, policyShapeOf } from './policy-shape.js'
+import { type PolicyShape, policyShapeOf, shownTag } from './policy-shape.js'
 
 /** A limiter's memory and place, before it has a configuration store. */
 export interface Foundation {
@@ -121,7 +121,7 @@ class FilePlace {
 
   make<L>({ rules, tag }: PolicyShape, on: On<L>): L {
     const { memory, onFull } = this.#foundation
-    const path = `${this.#file.place.path}.${tag.toString(16).padStart(8, '0')}`
+    const path = `${this.#file.place.path}.${shownTag(tag)}`
     const options = { rules, maxKeys: this.#maxKeys, onFull, seeds: seedsOf(memory.arenas[0]) }
     const opened = openNow(path, openSharedFile(path, options, thisMachine))
     return on(

@@ -18,6 +18,12 @@ export interface KeyHalves {
   readonly hi: number
 }
 
+/** A member that counts on a server. */
+export interface TurnTaking {
+  /** Fills a key, which no statistics count; undefined: it is full. Otherwise returns what gives that back. */
+  takeTurn(key: string): Promise<(() => Promise<unknown>) | undefined>
+}
+
 /** So many granules of a window on a server are told apart. */
 const MOST_GRANULES = 60
 
@@ -59,6 +65,11 @@ export class KeyCountsInMemory implements KeyCounts {
   charged(rule: number, lastMs: number): number {
     const engine = this.#engines[rule]!
     return this.#inLedger(engine, ({ lo, hi }) => engine.usage(lo, hi, lastMs))
+  }
+
+  /** A cell at rest keeps what has left its window. */
+  carriedMs(): number {
+    return Number.POSITIVE_INFINITY
   }
 
   sinceMs(rule: number, age: number): number {
@@ -112,11 +123,11 @@ export class KeyCountsInMemory implements KeyCounts {
 /** Of a member on a server. */
 export class KeyCountsOnServer implements KeyCountsInTurn {
   readonly rules: readonly CountedRule[]
-  readonly #limiter: AsyncLimiter
+  readonly #limiter: AsyncLimiter & TurnTaking
   readonly #key: string
   readonly #ledger: string
 
-  constructor(limiter: AsyncLimiter, key: string) {
+  constructor(limiter: AsyncLimiter & TurnTaking, key: string) {
     this.#limiter = limiter
     this.#key = key
     this.#ledger = `${key}\u0000ledger`
@@ -140,6 +151,13 @@ export class KeyCountsOnServer implements KeyCountsInTurn {
     return this.#usage(this.#ledger, rule, lastMs)
   }
 
+  /** They were in the window when they were brought along, and that is in the window. */
+  carriedMs(rule: number): number {
+    const { windowMs, granules } = this.rules[rule]!
+    const { granularityMs } = this.#limiter.rules[rule]!
+    return granules === 0 ? Number.POSITIVE_INFINITY : 2 * (windowMs + granularityMs)
+  }
+
   sinceMs(rule: number, age: number): number {
     const { windowMs, granules } = this.rules[rule]!
     return (windowMs * age) / granules
@@ -153,10 +171,8 @@ export class KeyCountsOnServer implements KeyCountsInTurn {
   }
 
   /** A third key is full while a process has the turn. */
-  async begin(): Promise<(() => Promise<number>) | undefined> {
-    const cost = Math.min(...this.#limiter.rules.map(({ limit, burst }) => burst ?? limit))
-    const turn = await this.#limiter.check(`${this.#key}\u0000turn`, cost)
-    return turn.allowed ? () => this.#limiter.refund(turn) : undefined
+  begin(): Promise<(() => Promise<unknown>) | undefined> {
+    return this.#limiter.takeTurn(`${this.#key}\u0000turn`)
   }
 
   async blockLeft(): Promise<number> {

@@ -1,11 +1,15 @@
 import type { AsyncLimiter } from '../api/async-limiter.js'
+import { memoryConfig } from '../config/memory.js'
 import { MillraceError } from '../core/errors.js'
 import { CONFIG_OPTIONS } from '../core/option-names.js'
+import type { Rules } from '../core/rule.js'
 import { RULE_OPTIONS } from '../core/rule-options.js'
+import type { TextKeys } from '../memory/text-keys.js'
 import { AsyncConfiguredLimiter, type AsyncMember } from './async-configured-limiter.js'
-import { type ConfigOptions, checkConfig } from './options.js'
+import { type ConfigOptions, checkConfig, checkStore } from './options.js'
+import { MOST_WINDOWS } from './plan.js'
 import { PolicyChoice } from './policy-choice.js'
-import { type PolicyShape, policyShapeOf } from './policy-shape.js'
+import { type PolicyShape, policyShapeOf, shownTag } from './policy-shape.js'
 
 /** How a limiter on a server is made. */
 export interface RemoteMaker<Options> {
@@ -42,8 +46,7 @@ export function configuredRemote<Options>(
   const shape = policyShapeOf(settings.rules)
   const optionsOf = (own: object, ownPrefix: string) =>
     ({ ...others, ...own, prefix: ownPrefix }) as unknown as Options
-  const optionsFor = ({ policy, tag }: PolicyShape) =>
-    optionsOf(policy!, `${prefix}:${tag.toString(16).padStart(8, '0')}`)
+  const optionsFor = ({ policy, tag }: PolicyShape) => optionsOf(policy!, `${prefix}:${shownTag(tag)}`)
   const maker = {
     refusalOf(other: PolicyShape): string | undefined {
       try {
@@ -60,4 +63,22 @@ export function configuredRemote<Options>(
   others.outages = check(own).outages
   const first = { limiter: make({ ...own, outages: others.outages }), shape }
   return new AsyncConfiguredLimiter(new PolicyChoice(first, maker, settings))
+}
+
+/**
+ * What a limiter on a server becomes when `update` first changes a window: all keys have the default, and that counts in
+ * several windows.
+ * @param first the limiter as it was
+ * @param keys reads the keys of its callers
+ */
+export function withoutPolicies(
+  first: AsyncMember,
+  rules: Rules,
+  keys: TextKeys,
+  maxKeys: number,
+): AsyncConfiguredLimiter {
+  const settings = checkStore({ config: memoryConfig(), maxWindows: MOST_WINDOWS }, maxKeys)
+  const maker = { refusalOf: () => undefined, make: () => first } // never asked: the store is empty
+  const choice = new PolicyChoice({ limiter: first, shape: policyShapeOf(rules) }, maker, settings)
+  return new AsyncConfiguredLimiter(choice, undefined, keys)
 }

@@ -16,7 +16,13 @@ import type { RuleEngine } from '../engines/inline/rule-engine.js'
 import { presentShape } from '../limiters/shown-rules.js'
 import { type CachedPolicy, type CacheSettings, PolicyCache } from './cache.js'
 import { isKnown, limitOfValue, memberIn, OF_MEMBER, valueIn } from './plan.js'
-import { type MemberMaker, type PlanLimits, type PlanMember, PolicyPlans } from './policy-plans.js'
+import {
+  type MemberMaker,
+  type PlanLimits,
+  type PlanMember,
+  PolicyPlans,
+  type Windows,
+} from './policy-plans.js'
 import type { PolicyShape } from './policy-shape.js'
 
 /** What a limiter does when policies change. */
@@ -79,8 +85,13 @@ export class PolicyChoice<L extends OwningLimiter> {
     loadParts()
   }
 
+  /** Counts the keys without a policy. */
   get first(): L {
-    return this.members[0]!.limiter
+    return this.#default.limiter
+  }
+
+  get #default(): PlanMember<L> {
+    return this.members[memberIn(this.#plans.defaultPlan)]!
   }
 
   /** The member that made a decision. */
@@ -133,6 +144,31 @@ export class PolicyChoice<L extends OwningLimiter> {
     else this.#user?.dropped(undefined)
   }
 
+  /**
+   * Lets the keys without a policy count in other windows from here on. What a key has used elsewhere is brought along
+   * when it is next asked for.
+   * @param make makes a limiter for these windows
+   * @param begin makes one ready that has been made now or earlier
+   * @throws MillraceError Then the default stays as it is
+   */
+  replaceDefault(windows: Windows, make: (tag: number) => L, begin: (limiter: L) => void): void {
+    const { refusals } = this.first
+    const member = this.#plans.memberFor(windows, (tag) => Object.assign(make(tag), { refusals }))
+    begin(this.members[member]!.limiter)
+    this.#plans.useDefault(member)
+    this.#cache.moveAll()
+  }
+
+  /** The keys that are cached. */
+  keys(): string[] {
+    return this.#cache.keys()
+  }
+
+  /** What a key has used could not be brought along: that is tried again when it is next asked for. */
+  moveAgain(key: string): void {
+    this.#cache.moveAgain(key)
+  }
+
   /** @see PolicyCache.peek */
   peek(key: string): CachedPolicy {
     this.refresh()
@@ -167,7 +203,7 @@ export class PolicyChoice<L extends OwningLimiter> {
     const plan = this.planIn(cached)
     const { found } = cached
     if (!isKnown(plan) && this.onMiss === 'refuse') return undefined
-    const member = this.members[isKnown(plan) ? memberIn(plan) : 0]!
+    const member = isKnown(plan) ? this.members[memberIn(plan)]! : this.#default
     if (!isKnown(plan) || valueIn(plan) === OF_MEMBER || found === undefined)
       return { member, limits: undefined }
     return { member, limits: limitsFor(member, this.#plans.limitsIn(found.policy)) }

@@ -5,8 +5,16 @@ import { checkPolicy, countablePolicy, type Policy } from '../config/policy.js'
 import { prefixIn } from '../config/policy-keys.js'
 import { MillraceError } from '../core/errors.js'
 import type { Rules } from '../core/rule.js'
-import { DEFAULT_PLAN, MOST_VALUE, MOST_WINDOWS, planFrom, valueOfLimit } from './plan.js'
-import { type PolicyShape, policyShapeOf } from './policy-shape.js'
+import {
+  DEFAULT_PLAN,
+  MOST_VALUE,
+  MOST_WINDOWS,
+  memberIn,
+  OF_MEMBER,
+  planFrom,
+  valueOfLimit,
+} from './plan.js'
+import { type PolicyShape, policyShapeOf, tagOf } from './policy-shape.js'
 
 /** The limiter for the policies of one shape. */
 export interface PlanMember<L> {
@@ -21,6 +29,15 @@ export interface MemberMaker<L> {
   make(shape: PolicyShape): L
 }
 
+/** The rules of the default with other windows than at present. */
+export interface Windows {
+  /** What tells the present windows from others. */
+  readonly present: string
+  /** What tells these from others. */
+  readonly text: string
+  readonly rules: Rules
+}
+
 const MOST_SHARED = 1_024
 /** A window that could not be made is tried again after this time: the reason may be another process. */
 const RETRY_MS = 5_000
@@ -31,8 +48,6 @@ export interface Planned {
   readonly plan: number
   readonly found: StoredPolicy | undefined
 }
-
-const WITHOUT_POLICY: Planned = { plan: DEFAULT_PLAN, found: undefined }
 
 /** The limits of a plan of several rules, in whole units. */
 export type PlanLimits = readonly number[]
@@ -62,6 +77,10 @@ export class PolicyPlans<L> {
   /** By the text of a policy: the document that others share. Few policies have many keys, so few are kept. */
   readonly #documents = new Map<string, StoredPolicy>()
   readonly #listIndices = new Map<string, number>()
+  /** By the text of its windows: the member that has counted the default in them. */
+  readonly #defaults = new Map<string, number>()
+  /** That of keys without a policy. */
+  defaultPlan = DEFAULT_PLAN
   /** Keys whose policies do not fit. They have the default. */
   unfit = 0
   /** Called when all plans have been forgotten, before a new one is made. */
@@ -92,6 +111,30 @@ export class PolicyPlans<L> {
   /** The first member gets another window. From then on policies have members of their own, in every thread. */
   separateFirst(): void {
     this.#byShape.delete(this.members[0]!.shape.text)
+    this.#forget()
+  }
+
+  /**
+   * The index of the member that counts the default in other windows, made if there is none.
+   * @throws MillraceError `ERR_MILLRACE_INVALID_RULE` if there are too many
+   */
+  memberFor({ present, text, rules }: Windows, make: (tag: number) => L): number {
+    this.#defaults.set(present, memberIn(this.defaultPlan))
+    const known = this.#defaults.get(text)
+    if (known !== undefined) return known
+    if (this.members.length >= this.#maxWindows) {
+      const expected = `one of the ${this.#maxWindows} windows that this limiter has had: it can have no more`
+      throw new MillraceError('ERR_MILLRACE_INVALID_RULE', 'window', rules[0].windowMs, expected)
+    }
+    const tag = tagOf(text)
+    this.members.push({ limiter: make(tag), shape: { text, tag, rules } })
+    this.#defaults.set(text, this.members.length - 1)
+    return this.members.length - 1
+  }
+
+  /** Keys without a policy count by this member from here on. */
+  useDefault(member: number): void {
+    this.defaultPlan = planFrom(member, OF_MEMBER)
     this.#forget()
   }
 
@@ -133,7 +176,7 @@ export class PolicyPlans<L> {
    * fit is reported.
    */
   planOf(found: StoredPolicy | undefined): Planned {
-    if (found === undefined) return WITHOUT_POLICY
+    if (found === undefined) return { plan: this.defaultPlan, found }
     const text = JSON.stringify(found.policy)
     const plan = this.#plans.get(text) ?? this.#newPlanOf(found, text)
     return { plan, found: this.#shared(found, text) }
@@ -144,7 +187,7 @@ export class PolicyPlans<L> {
     const member = this.#memberOf(found, shapeOf(found.policy))
     if (member === undefined) {
       this.unfit++
-      return DEFAULT_PLAN
+      return this.defaultPlan
     }
     if (this.#plans.size >= this.#mostPlans) this.#forget()
     const plan = planFrom(member, this.#valueOf(rules))

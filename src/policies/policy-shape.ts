@@ -24,6 +24,12 @@ export function policyShapeOf(rules: Rules, policy?: Policy): PolicyShape {
       return isMadeFor ? { ...rule, limit } : rule
     }),
   )
-  const tag = createHash('sha256').update(text).digest().readUInt32LE(0) & 0x7fffffff || 1
-  return { text, tag, rules, policy }
+  return { text, tag: tagOf(text), rules, policy }
 }
+
+/** A number of 31 bits from a text, above 0. */
+export const tagOf = (text: string): number =>
+  createHash('sha256').update(text).digest().readUInt32LE(0) & 0x7fffffff || 1
+
+/** How names of keys show a tag. */
+export const shownTag = (tag: number): string => tag.toString(16).padStart(8, '0')

@@ -1,9 +1,13 @@
 import type { AsyncLimiterGroup } from '../api/async-limiter-group.js'
+import type { RuleChange } from '../api/call-options.js'
 import { checkOptions } from '../api/checks.js'
 import { MillraceError } from '../core/errors.js'
 import { JOIN, type Joining, TOGETHER, type TogetherDecider } from '../groups/joining.js'
+import type { Windows } from '../policies/policy-plans.js'
 import { KeyNames } from '../remote/key-names.js'
-import { type Opened, RemoteLimiter } from '../remote/remote-limiter.js'
+import type { Opened } from '../remote/remote-backend.js'
+import { RemoteLimiter } from '../remote/remote-limiter.js'
+import { windowError } from '../remote/remote-rule.js'
 import type { RedisStats } from '../remote/remote-statistics.js'
 import type { RemoteStore } from '../remote/remote-store.js'
 import { RedisGroup } from './groups/redis-group.js'
@@ -26,9 +30,17 @@ interface OpenedRedis extends Opened {
 
 /** A limiter whose counts are on Redis. */
 export class RedisLimiter extends RemoteLimiter<OpenedRedis> implements Joining {
+  /** Why its windows can't change. */
+  #fixedBy: string | undefined
+
   /** @internal */
   constructor(plan: RedisPlan) {
-    super('RedisLimiter', plan, (owner) => openRedis(owner, plan))
+    super(
+      'RedisLimiter',
+      plan,
+      (owner) => openRedis(owner, plan),
+      (own) => new RedisLimiter({ ...plan, ...own }),
+    )
   }
 
   /**
@@ -55,9 +67,23 @@ export class RedisLimiter extends RemoteLimiter<OpenedRedis> implements Joining 
     const named = checkShards(shards, 'shards')
     checkOptions(options, ['chargeBoth'])
     const { chargeBoth = true } = options
+    this.#checkNotMoving('shards', shards)
     if (typeof chargeBoth !== 'boolean')
       throw new MillraceError('ERR_MILLRACE_INVALID_OPTION', 'chargeBoth', chargeBoth, 'true or false')
+    this.#fixedBy = 'has got other shards'
     await sharded.reshard(named, chargeBoth)
+  }
+
+  #checkNotMoving(option: string, value: unknown): void {
+    const expected = 'this for a limiter whose window `update` has not changed'
+    if (this.isMoving) throw new MillraceError('ERR_MILLRACE_INVALID_OPTION', option, value, expected)
+  }
+
+  /** @internal */
+  override change(rule: string, change: RuleChange): Windows | undefined {
+    const windows = super.change(rule, change)
+    if (windows === undefined || this.#fixedBy === undefined) return windows
+    throw windowError(windows.rules[0].windowMs, `the present one: this limiter ${this.#fixedBy}`)
   }
 
   override close(): Promise<void> {
@@ -67,12 +93,23 @@ export class RedisLimiter extends RemoteLimiter<OpenedRedis> implements Joining 
 
   /** @internal */
   [JOIN](members: readonly (readonly [name: string, limiter: Joining])[]): AsyncLimiterGroup {
-    return new RedisGroup(members.map(([name, limiter]) => memberOf(name, limiter as RedisLimiter)))
+    return new RedisGroup(members.map(([name, limiter]) => (limiter as RedisLimiter).#memberAs(name)))
   }
 
   /** @internal */
   [TOGETHER](limiters: readonly object[]): TogetherDecider {
-    return new RedisTogether(limiters.map((limiter, i) => memberOf(`${i}`, limiter as RedisLimiter)))
+    return new RedisTogether(limiters.map((limiter, i) => (limiter as RedisLimiter).#memberAs(`${i}`)))
+  }
+
+  /** @throws MillraceError `ERR_MILLRACE_INVALID_OPTION` */
+  #memberAs(name: string): RedisMember {
+    const { parts } = this
+    const expected = `a limiter without shards and split, and not with ${scriptedNames(' or ')}`
+    if (parts === undefined)
+      throw new MillraceError('ERR_MILLRACE_INVALID_OPTION', `members.${name}`, this, expected)
+    this.#checkNotMoving(`members.${name}`, this)
+    this.#fixedBy = 'is in a group'
+    return groupMember(name, this, parts)
   }
 
   /** @internal */
@@ -85,14 +122,6 @@ export class RedisLimiter extends RemoteLimiter<OpenedRedis> implements Joining 
     const { sharded } = this.backend.opened
     return sharded === undefined ? stats : { ...stats, shards: sharded.statistics() }
   }
-}
-
-/** @throws MillraceError `ERR_MILLRACE_INVALID_OPTION` */
-function memberOf(name: string, limiter: RedisLimiter): RedisMember {
-  const { parts } = limiter
-  if (parts !== undefined) return groupMember(name, limiter, parts)
-  const expected = `a limiter without shards and split, and not with ${scriptedNames(' or ')}`
-  throw new MillraceError('ERR_MILLRACE_INVALID_OPTION', `members.${name}`, limiter, expected)
 }
 
 function openRedis(owner: object, plan: RedisPlan): OpenedRedis {

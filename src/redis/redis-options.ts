@@ -3,7 +3,7 @@ import { type Duration, parseDuration } from '../core/duration.js'
 import { invalid } from '../core/errors.js'
 import { rulesGiven } from '../core/rule.js'
 import type { RuleOptions } from '../core/rule-options.js'
-import { kindOf } from '../remote/counting-rule.js'
+import { checkStoredRule, kindOf } from '../remote/counting-rule.js'
 import {
   checkRemoteNames,
   checkRemoteOptions,
@@ -156,6 +156,7 @@ export function checkRedisOptions(options: RedisLimiterOptions | RedisRulesOptio
     otherKeysExpire,
     isReplicated: durability === 'replica',
     isOptimistic: optimistic,
+    ruleOn: (rule) => checkStoredRule(rule, '', 'Redis'),
     ...remote,
   }
 }

@@ -54,7 +54,7 @@ export function createRedisLimiter(options: RedisConfigLimiterOptions): AsyncLim
  * Creates a limiter whose counts are on Redis or Valkey, so that one limit holds for all processes and machines
  * that use the same server, prefix and rules. Redis decides, by its own clock, in one step for each call.
  * @param options the client, a prefix, the rules, and what happens while Redis does not answer
- * @returns an {@link AsyncLimiter}. `pack` and `share` are not possible; `update` changes limits, in this process
+ * @returns an {@link AsyncLimiter}. `pack` and `share` are not possible; `update` changes rules in this process
  * @throws {MillraceError} `ERR_MILLRACE_INVALID_OPTION`, `ERR_MILLRACE_INVALID_RULE`
  * @example
  * ```ts

@@ -109,6 +109,10 @@ export class CountingStore implements RemoteStore {
     return calls
   }
 
+  chargedKeys(): readonly string[] {
+    return this.restoring.keys()
+  }
+
   async clearAll(): Promise<void> {
     await this.#runner.clearAll()
     this.restoring.forget()

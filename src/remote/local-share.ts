@@ -95,12 +95,8 @@ export class LocalShare {
    */
   update(index: number, limit: number): void {
     const { name, unit = 1 } = this.#rules[index]!
-    const share = this.#shareOf(limit)
-    if (share < 1) {
-      const expected = `at least ${this.#nodes * unit}: each of ${this.#nodes} processes needs a share of it`
-      throw new MillraceError('ERR_MILLRACE_INVALID_RULE', 'limit', limit * unit, expected)
-    }
-    this.#limiter.update(name, { limit: share * unit })
+    checkShare(limit, unit, this.#nodes)
+    this.#limiter.update(name, { limit: this.#shareOf(limit) * unit })
   }
 
   /** Undefined if this process has no share of a limit of the call. */
@@ -198,6 +194,13 @@ export class LocalShare {
     const [oldest] = this.#owed.keys()
     if (this.#owed.size >= this.#maxKeys) this.#owed.delete(oldest!)
   }
+}
+
+/** @throws MillraceError `ERR_MILLRACE_INVALID_RULE` if not every process has one unit of a limit */
+export function checkShare(limit: number, unit: number, nodes: number): void {
+  if (limit >= nodes) return
+  const expected = `at least ${nodes * unit}: each of ${nodes} processes needs a share of it`
+  throw new MillraceError('ERR_MILLRACE_INVALID_RULE', 'limit', limit * unit, expected)
 }
 
 function remote(owner: object, { key, cost }: Asked, decision: Decision): RemoteDecision {

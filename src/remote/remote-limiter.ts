@@ -1,311 +1,62 @@
-import type { RuleChange } from '../api/call-options.js'
-import {
-  checkOpen,
-  checkOptions,
-  checkRuleName,
-  closedError,
-  type OwnOptions,
-  type RuleNames,
-} from '../api/checks.js'
+import type { RuleChange, WaitOptions } from '../api/call-options.js'
+import { checkOpen } from '../api/checks.js'
 import type { AsyncReservation } from '../api/reservation.js'
-import { rangeOf } from '../core/algorithms.js'
-import { DecidedBatch } from '../core/base-batch.js'
-import type { BatchDecision } from '../core/batch-decision.js'
-import { publishPolicy } from '../core/channels.js'
 import { COUNTED } from '../core/closing.js'
 import type { Decision } from '../core/decision.js'
-import { MillraceError } from '../core/errors.js'
 import type { LimiterRule } from '../core/limiter-rule.js'
-import type { Signal } from '../core/on-abort.js'
-import { checkOtherLimit, type Rule } from '../core/rule.js'
-import { isUncounted } from '../core/uncounted-limit.js'
-import { unitsBetween, unitsOf, wholeUnitsIn } from '../core/units.js'
-import { verdictOf } from '../core/verdict.js'
-import type { WaitRequest } from '../engines/waits/wait-queue.js'
-import {
-  type AsyncBackend,
-  AsyncFacade,
-  type KeyBatch,
-  type KeyChange,
-  unheard,
-} from '../limiters/async-facade.js'
+import type { Rules } from '../core/rule.js'
+import { DECIDERS } from '../core/store-calls.js'
+import { AsyncFacade } from '../limiters/async-facade.js'
 import type { Receipt } from '../limiters/receipts.js'
-import type { Key, PackedKeys } from '../memory/keys.js'
-import { TextKeys } from '../memory/text-keys.js'
-import { aborting, checkNotAborted } from './aborting.js'
-import { Decider, type DeciderPlan } from './decider.js'
-import { LocalShare } from './local-share.js'
-import { Outage } from './outage.js'
-import { together } from './remote-batch.js'
-import { RemoteDecision } from './remote-decision.js'
-import { type RemoteRule, refuseWindowChange, shownRule } from './remote-rule.js'
+import type { Key } from '../memory/keys.js'
+import { type AsyncConfiguredLimiter, MOVED } from '../policies/async-configured-limiter.js'
+import { withoutPolicies } from '../policies/on-servers.js'
+import type { Windows } from '../policies/policy-plans.js'
+import { shownTag } from '../policies/policy-shape.js'
+import { type Opened, RemoteBackend, type RemotePlan } from './remote-backend.js'
+import type { RemoteDecision } from './remote-decision.js'
+import type { RemoteRule } from './remote-rule.js'
 import type { RedisStatistics, RedisStats } from './remote-statistics.js'
-import type { Asked, Asking, Changing, RemoteStore } from './remote-store.js'
 import { restoredDecision, savedDecision } from './saved-decision.js'
-import { WaitQueues } from './wait-queues.js'
 
-/** What a limiter whose counts are elsewhere needs of its options. */
-export interface RemotePlan extends DeciderPlan {
-  readonly nodes: number
-  readonly maxKeys: number
-  readonly testTime: (() => number) | undefined
-}
+/** Makes the same limiter with these rules, and names of keys that begin so. */
+type Again = (own: Pick<RemotePlan, 'rules' | 'prefix'>) => RemoteMember
 
-/** A store that a limiter has opened, with what else the limiter keeps of it. */
-export interface Opened {
-  readonly store: RemoteStore
-}
+/** Counts on a server in the same windows for ever. */
+class RemoteMember<O extends Opened = Opened> extends AsyncFacade<string, RemoteBackend<O>> {
+  /** @internal */
+  protected readonly again: Again | undefined
 
-/** Counts in a store that other processes use, too. */
-class RemoteBackend<O extends Opened> implements AsyncBackend<string> {
-  readonly kind: string
-  isOpen = true
-  names: RuleNames
-  readonly keys: TextKeys
-  readonly opened: O
-  readonly decider: Decider
-  readonly owner: object
-  readonly #store: RemoteStore
-  readonly #queues: WaitQueues
-  readonly #plan: RemotePlan
-
-  constructor(owner: object, kind: string, plan: RemotePlan, open: (owner: object) => O) {
-    const { rules, testTime } = plan
-    this.owner = owner
-    this.#plan = plan
-    this.kind = kind
-    this.keys = new TextKeys(owner)
-    this.#queues = new WaitQueues(testTime === undefined)
-    // Before the connection, which nobody would close if the table can't be made.
-    const local = this.#shareOf(rules)
-    this.opened = open(owner)
-    this.#store = this.opened.store
-    this.names = namesOf(rules)
-    this.decider = new Decider(owner, plan, this.#store, local)
-    this.#store.onRecovery = () => void this.decider.report()
-    this.#store.onRules = () => this.#changeRules()
+  constructor(open: (owner: object) => RemoteBackend<O>, again: Again | undefined) {
+    super(open)
+    this.again = again
   }
 
-  /** Undefined if the process decides nothing alone, or the store's rules are not known yet. */
-  #shareOf(rules: readonly RemoteRule[]): LocalShare | undefined {
-    const { onOutage, nodes, maxKeys, testTime } = this.#plan
-    const isPossible = onOutage === 'local' && rules.every(({ rule }) => rule.limit >= nodes)
-    return isPossible ? new LocalShare(rules, nodes, maxKeys, testTime) : undefined
+  /** @see ServerCounts @internal */
+  change(rule: string, change: RuleChange): Windows | undefined {
+    const { open } = this
+    const rules = open.update(rule, change)
+    if (rules === undefined) return undefined
+    return { present: open.windowsOf(), text: open.windowsOf(rules), rules: ofRemote(rules) }
   }
 
-  #changeRules(): void {
-    const { rules } = this.#store
-    this.names = namesOf(rules)
-    void this.decider.changeRules(rules, this.#shareOf(rules))
-    this.#queues.wakeAll()
-  }
-
-  get nearLimit(): number | undefined {
-    return this.#plan.nearLimit
-  }
-
-  get rules(): readonly LimiterRule[] {
-    return this.#store.rules.map(shownRule)
-  }
-
-  counted(rule: number): Rule {
-    return this.#store.rules[rule]!.rule
-  }
-
-  pack(): PackedKeys {
-    const expected = 'an array of keys for checkMany: for a server, keys are not packed'
-    throw new MillraceError('ERR_MILLRACE_INVALID_OPTION', 'pack', `a ${this.kind}`, expected)
-  }
-
-  share(): never {
-    const expected = 'a limiter of its own with the same prefix in each thread'
-    throw new MillraceError('ERR_MILLRACE_INVALID_SHARE', 'limiter', `a ${this.kind}`, expected)
-  }
-
-  wait(key: string, request: WaitRequest, signal: Signal | undefined): Promise<Decision> {
-    if (signal?.aborted) return Promise.reject(signal.reason)
-    return this.#queues.add(key, request, signal)
-  }
-
-  ready(): Promise<void> {
-    return this.#store.ready()
-  }
-
-  /** Every promise costs a request some time: there is one for the store's answer and one for the decision. */
-  decide(op: Asking, key: string, cost: number, options?: Partial<OwnOptions>): Promise<RemoteDecision> {
-    checkNotAborted(options?.signal)
-    return aborting(this.decider.decide(op, { key, cost }, options?.limit), options?.signal)
-  }
-
-  batchOf(keys: readonly Key[] | PackedKeys): KeyBatch {
-    const texts = this.keys.readAll(keys)
-    return { length: texts.length, decide: (...request) => this.#decideAll(texts, ...request) }
-  }
-
-  async #decideAll(
-    texts: readonly string[],
-    ...[costs, remaining, signal]: Parameters<KeyBatch['decide']>
-  ): Promise<BatchDecision> {
-    const asked = texts.map((key, i): Asked => ({ key, cost: typeof costs === 'number' ? costs : costs[i]! }))
-    checkNotAborted(signal)
-    const decisions: RemoteDecision[] = []
-    const calls = this.#store.divide(asked).map(async (indices) => {
-      const decided = await this.decider.decideAll(
-        'check',
-        indices.map((i) => asked[i]!),
-      )
-      for (const [at, i] of indices.entries()) decisions[i] = decided[at]!
+  /** @see ServerCounts @internal */
+  withRules(rules: Rules, tag: number): RemoteMember {
+    const { ruleOn, prefix } = this.backend.plan
+    return this.again!({
+      rules: rules.map((rule) => ruleOn!(rule)),
+      prefix: `${prefix}:${shownTag(tag)}`,
     })
-    await aborting(
-      together(calls, decisions, (decision) => unheard(this.giveBack(decision))),
-      signal,
-    )
-    const isWide = this.names.units.some((unit) => unit !== undefined)
-    const batch = new DecidedBatch(texts.length, remaining, isWide)
-    for (const [i, decision] of decisions.entries()) batch.add(i, decision)
-    return batch
   }
 
-  async change(op: KeyChange, key: string, amount: number): Promise<number> {
-    const changed = await this.#change(
-      op,
-      key,
-      this.names.units.map((unit) => UNITS[op](amount, unit ?? 1)),
-    )
-    if (op === 'refund') return Math.max(...changed)
-    const mayFail = op === 'unblock' || this.#store.mayHaveNoPlace
-    return !mayFail || changed.some((was) => was > 0) ? 1 : 0
+  /** @see TurnTaking @internal */
+  takeTurn(key: string): Promise<(() => Promise<unknown>) | undefined> {
+    return this.open.takeTurn(key)
   }
 
-  usage(key: string, ms: number, rule: number): Promise<number> {
-    return this.#orOutage(this.#store.usage(key, ms, rule))
-  }
-
-  owns(what: unknown): what is RemoteDecision {
-    return RemoteDecision.is(what) && (what as RemoteDecision).requested.owner === this.owner
-  }
-
-  isGivenBack(decision: RemoteDecision): boolean {
-    return decision.isGivenBack
-  }
-
-  async giveBack(decision: RemoteDecision, amount = decision.requested.cost): Promise<number> {
-    const { key, cost, limits } = decision.requested
-    const units = this.names.units.map((unit) => unitsBetween(cost, cost - amount, unit ?? 1))
-    if (decision.isGivenBack || !decision.isCharged || units.every((less) => less === 0)) return 0
-    decision.giveBack() // before it is sent: a second refund meanwhile gives back nothing
-    try {
-      const settled = this.#settle(decision, cost - amount)
-      const given =
-        settled === undefined
-          ? Math.max(...(await this.#change('giveBack', key, units, decision.receipts, limits)))
-          : 0 - (await settled)
-      this.decider.refunded(key, Math.min(amount, given))
-      return given
-    } catch (error) {
-      if (!(error instanceof MillraceError && error.mayBeCharged)) decision.keep()
-      throw error
-    }
-  }
-
-  forgive(decision: RemoteDecision): Promise<unknown> {
-    return this.giveBack(decision)
-  }
-
-  async chargeMore(decision: RemoteDecision, cost: number, actualCost: number): Promise<number> {
-    const settled = this.#settle(decision, actualCost)
-    if (settled !== undefined) return settled
-    const charges = decision.parts.map((part) => verdictOf(part).allowed && !isUncounted(part.limit))
-    const units = this.names.units.map((unit, i) =>
-      charges[i] ? -unitsBetween(cost, actualCost, unit ?? 1) : 0,
-    )
-    if (units.every((more) => more === 0)) return 0
-    const { key, limits } = decision.requested
-    await this.#change('penalize', key, units, [], limits)
-    return Math.max(...units.map((more, i) => more * (this.names.units[i] ?? 1)))
-  }
-
-  async clearAll(): Promise<void> {
-    this.decider.forget()
-    await this.#orOutage(this.#store.clearAll())
-    this.decider.forget() // those that were refused meanwhile
-    this.#queues.wakeAll()
-  }
-
-  update(rule: string, change: RuleChange): void {
-    const index = checkRuleName(rule, this.names.names)
-    checkOptions(change, ['limit', 'window', 'granularity'], 'change')
-    const { limit, window, granularity } = change
-    if (window !== undefined) refuseWindowChange('window', window)
-    if (granularity !== undefined) refuseWindowChange('granularity', granularity)
-    const { unit } = this.#store.rules[index]!.rule
-    const own = checkOtherLimit(unit, limit, this.names.ranges[index]!)
-    checkOpen(this) // once more: a getter may have closed the limiter
-    const before = this.#store.rules
-    this.#store.rules = before.map((remote, i) =>
-      i === index ? { ...remote, rule: { ...remote.rule, limit: own } } : remote,
-    )
-    try {
-      this.decider.update(index, own)
-    } catch (error) {
-      this.#store.rules = before // this process has no share of it
-      throw error
-    }
-    this.#queues.wakeAll()
-    publishPolicy(rule, undefined, own * (unit ?? 1))
-  }
-
-  async close(): Promise<void> {
-    this.#queues.rejectAll(closedError())
-    await this.#store.close()
-    await this.decider.close()
-  }
-
-  #change(
-    op: Changing,
-    key: string,
-    units: readonly number[],
-    more?: readonly string[],
-    limits?: readonly (number | undefined)[],
-  ): Promise<number[]> {
-    return this.#changing(key, () => this.#store.change(op, key, units, more, limits))
-  }
-
-  /** Undefined if the store has no call for it, or knows of no charge. */
-  #settle(decision: RemoteDecision, actualCost: number): Promise<number> | undefined {
-    const store = this.#store
-    if (store.settle === undefined || !decision.isCharged) return undefined
-    return this.#changing(decision.requested.key, () => store.settle!(decision, actualCost))
-  }
-
-  /** Changes a key, and wakes those who wait for it. */
-  async #changing<T>(key: string, change: () => Promise<T>): Promise<T> {
-    checkOpen(this)
-    const changed = await this.#orOutage(change())
-    this.decider.forget(key)
-    this.#queues.wake(key)
-    return changed
-  }
-
-  async #orOutage<T>(answer: Promise<T>): Promise<T> {
-    try {
-      return await answer
-    } catch (outage) {
-      if (!(outage instanceof Outage)) throw outage
-      this.decider.statistics.noteOutage(outage)
-      throw outage.toError()
-    }
-  }
-}
-
-/** A limiter whose counts are elsewhere, in a store that other processes use too. */
-export class RemoteLimiter<O extends Opened = Opened> extends AsyncFacade<string, RemoteBackend<O>> {
-  /**
-   * @param title the name of the class that `console.log` prints
-   * @param open makes the store. The limiter owns the decisions, and closes the store
-   */
-  constructor(title: string, plan: RemotePlan, open: (owner: object) => O) {
-    super((owner) => new RemoteBackend(owner, title, plan, open))
+  /** @see ServerCounts @internal */
+  moveWaits(key?: string): void {
+    this.backend.rejectWaits(MOVED, key)
   }
 
   /** @internal */
@@ -356,17 +107,93 @@ export class RemoteLimiter<O extends Opened = Opened> extends AsyncFacade<string
   }
 }
 
-const namesOf = (rules: readonly RemoteRule[]): RuleNames => ({
-  names: rules.map(({ rule }) => rule.name),
-  units: rules.map(({ rule }) => rule.unit),
-  ranges: rules.map(({ rule }) => rangeOf(rule)),
-})
+const ofRemote = (rules: readonly RemoteRule[]): Rules => rules.map(({ rule }) => rule) as unknown as Rules
 
-/** What a change asks a store for. Milliseconds are not in units; -1: for ever. */
-const UNITS: Readonly<Record<KeyChange, (amount: number, unit: number) => number>> = {
-  refund: wholeUnitsIn,
-  penalize: unitsOf,
-  block: (ms) => (ms === Number.POSITIVE_INFINITY ? -1 : Math.ceil(ms)),
-  unblock: () => 0,
-  clear: () => 0,
+/** What a limiter does by {@link AsyncConfiguredLimiter} from the first change of a window on. */
+const MOVING = [
+  'check',
+  'checkOrThrow',
+  'peek',
+  'reserve',
+  'checkMany',
+  'wait',
+  'usage',
+  'refund',
+  'penalize',
+  'block',
+  'unblock',
+  'clear',
+  'clearAll',
+  'update',
+  'ready',
+  'receiptOf',
+  'reservationOf',
+] as const satisfies readonly (keyof AsyncConfiguredLimiter)[]
+
+/** A limiter whose counts are elsewhere, in a store that other processes use too. */
+export class RemoteLimiter<O extends Opened = Opened> extends RemoteMember<O> {
+  #moving: AsyncConfiguredLimiter | undefined
+
+  /**
+   * @param title the name of the class that `console.log` prints
+   * @param open makes the store. The limiter owns the decisions, and closes the store
+   * @param again makes a limiter for other windows; undefined: there are none
+   */
+  constructor(title: string, plan: RemotePlan, open: (owner: object) => O, again?: Again) {
+    super((owner) => new RemoteBackend(owner, title, plan, open), again)
+  }
+
+  override get rules(): readonly LimiterRule[] {
+    return this.#moving?.rules ?? super.rules
+  }
+
+  override async update(rule: string, change: RuleChange): Promise<void> {
+    const windows = this.change(rule, change)
+    if (windows !== undefined) await this.#move().replaceDefault(windows, this.backend.chargedKeys())
+  }
+
+  override async wait(key: Key, options?: WaitOptions): Promise<Decision> {
+    try {
+      return await super.wait(key, options)
+    } catch (reason) {
+      if (reason !== MOVED || this.#moving === undefined) throw reason
+      return this.#moving.wait(key, options)
+    }
+  }
+
+  override async close(): Promise<void> {
+    await Promise.all([super.close(), this.#moving?.close()])
+  }
+
+  /** Whether `update` has changed a window. @internal */
+  protected get isMoving(): boolean {
+    return this.#moving !== undefined
+  }
+
+  /** @internal */
+  [DECIDERS](): readonly object[] {
+    return this.#moving?.[DECIDERS]() ?? []
+  }
+
+  /** @internal */
+  override [COUNTED](): RedisStats {
+    if (this.#moving === undefined) return super[COUNTED]()
+    const { config, ...stats } = this.#moving[COUNTED]()
+    return stats as RedisStats
+  }
+
+  /** From here on this limiter is the first of several, each with its own windows. */
+  #move(): AsyncConfiguredLimiter {
+    const { backend, refusals } = this
+    const { keys, plan } = backend
+    const first = new RemoteMember(() => backend, this.again)
+    first.refusals = refusals
+    const moving = withoutPolicies(first, ofRemote(plan.rules), keys, plan.maxKeys)
+    this.#moving = moving
+    for (const name of MOVING) {
+      const act: (...args: never[]) => unknown = moving[name]
+      Object.defineProperty(this, name, { value: act.bind(moving) })
+    }
+    return moving
+  }
 }

@@ -2,6 +2,7 @@ import { checkObject, checkOptions } from '../api/checks.js'
 import { type Duration, parseDuration } from '../core/duration.js'
 import { invalid } from '../core/errors.js'
 import { checkNearLimit } from '../core/near-limit.js'
+import type { Rule } from '../core/rule.js'
 import { RULE_OPTIONS } from '../core/rule-options.js'
 import { checkPrefix } from './key-names.js'
 import { type OnOutage, type OutageChange, OutageWatch } from './outage-watch.js'
@@ -88,6 +89,8 @@ const SHARED: readonly string[] = [
 export interface RemoteSettings {
   readonly prefix: string
   readonly rules: readonly RemoteRule[]
+  /** @see RemotePlan.ruleOn */
+  readonly ruleOn?: ((rule: Rule) => RemoteRule) | undefined
   readonly deadlineMs: number
   readonly onOutage: OnOutage
   readonly nodes: number

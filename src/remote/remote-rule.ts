@@ -1,5 +1,5 @@
 import type { LimiterRule } from '../api/call-options.js'
-import { ALGORITHM_ROWS, serverOf } from '../core/algorithms.js'
+import { ALGORITHM_ROWS, type CountedWindow, serverOf } from '../core/algorithms.js'
 import { MillraceError } from '../core/errors.js'
 import type { Rule } from '../core/rule.js'
 import { invalidRule } from '../core/rule-algorithms.js'
@@ -80,8 +80,10 @@ export function shownRule({ rule, parts }: RemoteRule): LimiterRule {
   return limiterRule({ ...rule, limit: rule.limit * (rule.unit ?? 1), granularityMs })
 }
 
-/** @throws MillraceError always: a change that only a new limiter can have */
-export function refuseWindowChange(option: string, value: unknown): never {
-  const expected = 'nothing: only the limit of a rule changes. A rule of another name may have this window'
-  throw new MillraceError('ERR_MILLRACE_INVALID_OPTION', option, value, expected)
-}
+/** Whether a rule has these windows already. */
+export const isInWindowOf = (rule: Rule, { windowMs, buckets, units }: CountedWindow): boolean =>
+  rule.windowMs === windowMs && rule.buckets === buckets && rule.units === units
+
+/** The error of a window that a limiter can't have. */
+export const windowError = (windowMs: number, expected: string): MillraceError =>
+  new MillraceError('ERR_MILLRACE_INVALID_OPTION', 'window', windowMs, expected)

@@ -88,6 +88,8 @@ export interface RemoteStore {
   usage(key: string, ms: number, index: number): Promise<number>
   /** The limits of a call in units; undefined: those of the rules. */
   unitLimits(limit: CallLimit | undefined): readonly (number | undefined)[] | undefined
+  /** The keys that this process has charged, as far as it knows them. */
+  chargedKeys?(): readonly string[]
   /** Forgets all keys. */
   clearAll(): Promise<void>
   /** Settles all calls. No call follows. */

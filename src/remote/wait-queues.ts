@@ -34,7 +34,9 @@ export class WaitQueues {
     for (const queue of this.#queues.values()) queue.wake()
   }
 
-  rejectAll(error: Error): void {
-    for (const queue of this.#queues.values()) queue.rejectAll(error)
+  /** Rejects the calls for a key, or all of them. */
+  reject(reason: Error, key?: string): void {
+    if (key !== undefined) this.#queues.get(key)?.rejectAll(reason)
+    else for (const queue of this.#queues.values()) queue.rejectAll(reason)
   }
 }

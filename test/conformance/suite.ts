@@ -95,6 +95,7 @@ const FURTHER = PLACES.filter((place) => place !== 'inline')
  * @param notOnMemcached the same, where only one on Memcached differs: it does not know which charges a counter has
  * @param notOnValues the same, where one on a store of values differs
  * @param moreOnRedis the further places on Redis where the claims hold
+ * @param notOnService the same as `notOnServer`, where only a client of a service differs
  */
 export function conform(
   groups: readonly (readonly [Claims, GroupOptions])[],
@@ -102,6 +103,7 @@ export function conform(
   notOnMemcached: RegExp = /^$/,
   notOnValues: RegExp = NOT_ON_VALUES,
   moreOnRedis: readonly OnRedis[] = MORE_ON_REDIS,
+  notOnService: RegExp = NOT_ON_SERVICE,
 ): void {
   let tried = 0
   for (const [claims, options] of groups) {
@@ -115,7 +117,7 @@ export function conform(
           if (isServer(place) && notOnServer.test(name)) return []
           if (place === 'memcached' && notOnMemcached.test(name)) return []
           if (!listsKeys(place) && notOnValues.test(name)) return []
-          if (place === 'service' && NOT_ON_SERVICE.test(name)) return []
+          if (place === 'service' && notOnService.test(name)) return []
           const own = typeof options === 'function' ? options(algorithm) : options
           if (own === undefined || (algorithm.onlyOnRedis !== undefined && place !== 'redis')) return []
           return [[algorithm, own]]

@@ -163,6 +163,17 @@ test('Hono: an option address that throws: 503', async () => {
   assert.is((await limitHono(options, () => new Response('hello'))(new Request('http://host/'))).status, 503)
 })
 
+test('Hono without a server: no address is 503, unless the option gives one', async () => {
+  const options = { ...base(), limit: 1, onError: () => 'fail' as const }
+  for (const [own, statuses] of [
+    [{}, [503, 503]],
+    [{ address: () => '127.0.0.1' }, [200, 429]],
+  ] as const) {
+    const app = new Hono().use(limitHono({ ...options, ...own })).get('/', (context) => context.text('hello'))
+    assert.equal([(await app.request('/')).status, (await app.request('/')).status], statuses)
+  }
+})
+
 test('Hono without a server: countIf holds beside delay, in each limiter of a chain', async () => {
   const counted: string[] = []
   const options = (name: string) => ({

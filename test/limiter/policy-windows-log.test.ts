@@ -1,56 +1,39 @@
 // run: also-full, also-long
 // Random operations while policies change and `update` changes the default, judged by a log of all admissions: what an
 // old window still counts at a change counts in each new one, for each algorithm, with one thread or two.
-import {
-  attachLimiter,
-  createLimiter,
-  type Decision,
-  type Limiter,
-  type LimiterRule,
-  manualClock,
-  type RuleOptions,
-} from 'millrace'
+import { attachLimiter, createLimiter, manualClock } from 'millrace'
 import { memoryConfig } from 'millrace/config/memory'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { ALGORITHMS, type AlgorithmCase, type Charge, type TimedRule } from '../conformance/algorithms.js'
+import { ALGORITHMS } from '../conformance/algorithms.js'
 import { sized } from '../size.js'
-import { random } from './support.js'
+import { type ChangingPlace, playChanges, WINDOWS } from './changes-model.js'
 
 const RUNS = sized({ quick: 1, full: 4, long: 200 })
-const STEPS = 200
-const KEYS = ['a', 'plan:b', 'plan:c']
-/** In milliseconds. The first one is that of the default. */
-const WINDOWS = [60_000, 6_000, 600_000, 1_000, 61_200]
 
-/** What a limiter with a store knows of its decisions. */
-interface Deciders {
-  deciderOf(decision: Decision): { readonly rules: readonly LimiterRule[] }
-}
-
-interface Present extends TimedRule {
-  /** When the key's window began, if it begins with a request. */
-  readonly begunMs: number | undefined
-}
-
-interface Judged extends Charge {
-  readonly key: string
-  units: number
-  limit: number
-  /** The rule by which it was admitted. */
-  readonly by: Present
-  /** Whether it counted at each change of the key's window so far: then the next window must count it. */
-  isKept: boolean
+/** This thread, and one that is attached. */
+const INLINE: ChangingPlace = {
+  isServer: false,
+  async open(rule, clock, [config, other]) {
+    const options = { clock, maxKeys: 100 }
+    const first =
+      config === undefined
+        ? createLimiter({ ...options, ...rule })
+        : createLimiter({ ...options, default: rule, maxWindows: 64, config })
+    return [first, attachLimiter(first.share(), other === undefined ? {} : { config: other })]
+  },
 }
 
 for (const [index, algorithm] of ALGORITHMS.entries()) {
   if (algorithm.onlyOnRedis !== undefined) continue
   test(`no window is over its limit while policies come and go: ${algorithm.name}`, async () => {
-    for (let seed = 1; seed <= RUNS; seed++) await play(algorithm, seed * ALGORITHMS.length + index)
+    for (let seed = 1; seed <= RUNS; seed++)
+      await playChanges(INLINE, algorithm, seed * ALGORITHMS.length + index, true)
   })
 
   test(`no window is over its limit while update changes it: ${algorithm.name}`, async () => {
-    for (let seed = 1; seed <= RUNS; seed++) await play(algorithm, seed * ALGORITHMS.length + index, false)
+    for (let seed = 1; seed <= RUNS; seed++)
+      await playChanges(INLINE, algorithm, seed * ALGORITHMS.length + index, false)
   })
 
   test(`a key that goes to and fro counts once: ${algorithm.name}`, async () => {
@@ -199,139 +182,6 @@ for (const { name, options, maxLimit, onlyOnRedis } of ALGORITHMS) {
       await limiter.close()
     }
   })
-}
-
-/** Plays on a limiter and on one that is attached to it, which learns of each change at once or later. */
-async function play(algorithm: AlgorithmCase, seed: number, hasStore = true): Promise<void> {
-  const next = random(seed)
-  const clock = manualClock(60_000_000)
-  const policyOf = (windowMs: number, limit: number): RuleOptions => ({
-    ...algorithm.options,
-    limit,
-    window: windowMs,
-    ...(algorithm.maxLimit && { maxLimit: 12 }),
-  })
-  const configs = [memoryConfig(), memoryConfig()]
-  const rule = policyOf(WINDOWS[0]!, 8)
-  const options = { clock, maxKeys: 100 }
-  const first = hasStore
-    ? createLimiter({ ...options, default: rule, maxWindows: 64, config: configs[0]! })
-    : createLimiter({ ...options, ...rule })
-  const second = attachLimiter(first.share(), hasStore ? { config: configs[1]! } : {})
-  const limiters: Limiter[] = [first, second]
-  const charges: Judged[] = []
-  /** What the second thread has not learned yet. */
-  const news: (() => Promise<unknown>)[] = []
-  for (let step = 0; step < STEPS; step++) {
-    const who = next(2)
-    const limiter = limiters[who]!
-    const key = KEYS[next(KEYS.length)]!
-    const pick = next(20)
-    if (pick < 9) {
-      const cost = 1 + next(4)
-      const decision = limiter.check(key, cost)
-      if (!decision.allowed) continue
-      const by = ruleBy(limiter, decision)
-      charges.push({ key, atMs: clock.now(), units: cost, limit: by.limit, by, isKept: true })
-      if (news.length === 0) judge()
-      if (next(6) === 0) charges.at(-1)!.units -= limiter.refund(decision)
-    } else if (pick < 11) limiter.peek(key, 1 + next(4))
-    else if (pick < 12) limiter.checkMany(KEYS, 0)
-    else if (pick < 13 || (pick < 14 && !hasStore)) update(limiter)
-    else if (pick < 16 && hasStore) await change(key)
-    else {
-      while (news.length > 0) await news.shift()!()
-      clock.advance(next(4) === 0 ? next(900_000) : next(5_000))
-    }
-  }
-  while (news.length > 0) await news.shift()!()
-  // A bucket may hold what both threads admitted by higher limits. It runs off by the present one, from 4.
-  clock.advance((algorithm.countsInParts ? 8 : 2) * 660_000)
-  for (const key of KEYS) {
-    const { limit } = limiters[0]!.peek(key)
-    assert.ok(limiters[next(2)]!.check(key, limit).allowed, `seed ${seed}: the whole limit at rest`)
-  }
-
-  /** Changes the default, or the only rule, for all threads at once. */
-  function update(limiter: Limiter): void {
-    for (const who of limiters.keys()) keep(who)
-    const window = WINDOWS[next(WINDOWS.length)]!
-    const limit = 4 + next(5)
-    if (algorithm.countsInParts) limiter.update('default', { window })
-    else limiter.update('default', next(2) === 0 ? { limit } : { window, limit })
-  }
-
-  /** Notes which charges count before a change, in a thread. */
-  function keep(who: number): void {
-    for (const charge of charges) {
-      const units = counted(charge, who)
-      charge.isKept &&= units > 0
-      // The rest has come back. What is left of each charge is rounded up, and that of all together once.
-      if (algorithm.countsInParts && units < charge.units) charge.units = units - 1
-    }
-  }
-
-  /** Puts or deletes the policy of a key, or of a prefix. */
-  async function change(of: string): Promise<void> {
-    const name = next(3) === 0 ? 'plan:*' : of
-    const policy = next(3) === 0 ? undefined : policyOf(WINDOWS[next(WINDOWS.length)]!, 4 + next(5))
-    const learns = (who: number) => async () => {
-      keep(who)
-      const before = KEYS.map((each) => ruleOf(limiters[who]!, each))
-      await (policy === undefined ? configs[who]!.delete(name) : configs[who]!.put(name, policy))
-      // Another bucket is charged for units, not for parts of the limit.
-      for (const [i, { windowMs, limit }] of before.entries()) {
-        const after = ruleOf(limiters[who]!, KEYS[i]!)
-        if (windowMs === after.windowMs && limit === after.limit) continue
-        for (const charge of charges) if (charge.key === KEYS[i]) charge.limit = after.limit
-      }
-    }
-    await learns(0)()
-    if (next(2) === 0) news.push(learns(1))
-    else {
-      while (news.length > 0) await news.shift()!()
-      await learns(1)()
-    }
-  }
-
-  /** How many units of a charge its key's window counts, or the window by which it was admitted. */
-  function counted(charge: Judged, who: number): number {
-    const present = ruleOf(limiters[who]!, charge.key)
-    if (present.begunMs !== undefined) return charge.atMs >= present.begunMs ? charge.units : 0
-    const admitted = { ...charge, limit: charge.by.limit }
-    return Math.max(
-      algorithm.used(present, [charge], clock.now()),
-      algorithm.used(charge.by, [admitted], clock.now()),
-    )
-  }
-
-  function ruleOf(limiter: Limiter, key: string): Present {
-    return ruleBy(limiter, limiter.peek(key, 0))
-  }
-
-  function ruleBy(limiter: Limiter, decision: Decision): Present {
-    const decider = hasStore ? (limiter as unknown as Deciders).deciderOf(decision) : limiter
-    const { windowMs, granularityMs } = decider.rules[0]!
-    // Windows that begin with a key's first request begin with what is carried, too.
-    const isFromFirst = algorithm.options.align === 'first'
-    const begunMs = isFromFirst ? clock.now() + decision.resetMs - windowMs : undefined
-    return { windowMs, granularityMs, limit: decision.limit, begunMs }
-  }
-
-  /** The units of the last admission's key that count by its rule. */
-  function judge(): void {
-    const { key, by } = charges.at(-1)!
-    const kept = charges.filter((charge) => charge.key === key && charge.isKept && charge.units > 0)
-    const { begunMs } = by
-    const used =
-      begunMs === undefined
-        ? algorithm.used(by, kept, clock.now())
-        : kept.reduce((sum, { atMs, units }) => (atMs >= begunMs ? sum + units : sum), 0)
-    // A bucket brings whole tokens to another one. What either has of a token may be lost on the way.
-    const isMoved = kept.some((charge) => charge.by.windowMs !== by.windowMs || charge.by.limit !== by.limit)
-    const lost = algorithm.countsInParts && isMoved ? 1 : 0
-    assert.ok(used <= by.limit + lost, `seed ${seed}: ${used} of ${by.limit} in ${by.windowMs} ms`)
-  }
 }
 
 test.run()

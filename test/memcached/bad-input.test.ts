@@ -104,7 +104,7 @@ test('bad keys and costs charge nothing', async () => {
     [() => limiter.check('key', '1' as never), 'ERR_MILLRACE_INVALID_COST'],
     [() => limiter.check('key', Number.POSITIVE_INFINITY), 'ERR_MILLRACE_INVALID_COST'],
     [() => limiter.checkMany(['key', '']), 'ERR_MILLRACE_INVALID_KEY'],
-    [() => limiter.update('default', { window: '2m' }), 'ERR_MILLRACE_INVALID_OPTION'],
+    [() => limiter.update('default', { window: 1.5 }), 'ERR_MILLRACE_INVALID_RULE'],
     [() => limiter.update('default', { limit: 0 }), 'ERR_MILLRACE_INVALID_RULE'],
   ] as const) {
     const error = await act().catch((reason) => reason)

@@ -28,7 +28,7 @@ const ROWS: Readonly<Record<string, string>> = {
   client: 'remote api engines core',
   backend: 'values remote policies api core',
   values: 'remote core',
-  remote: 'remote/restoring create limiters api engines engines/inline engines/waits memory core',
+  remote: 'remote/restoring create policies limiters api engines engines/inline engines/waits memory core',
   'remote/restoring': 'remote core',
   create: 'policies limiters api engines engines/pool shared-file native memory config core',
   policies: 'limiters api engines engines/inline engines/pool shared-file memory config core',

@@ -128,6 +128,10 @@ export class ShardedStore implements RemoteStore {
     return Math.max(...(await everywhere(this.#find(key), (store) => store.usage(key, ms, index))))
   }
 
+  chargedKeys(): readonly string[] {
+    return [...new Set(this.#history.all.flatMap((shard) => storeOf(shard).chargedKeys?.() ?? []))]
+  }
+
   async clearAll(): Promise<void> {
     this.#forget()
     await everywhere(this.#history.all, (store) => store.clearAll())

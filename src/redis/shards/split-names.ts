@@ -11,6 +11,11 @@ export function partKey(key: string, part: number | undefined): string {
   return AMBIGUOUS.test(key) ? WHOLE + key : key
 }
 
+/** The key of which the store below has this part. */
+export function wholeKey(key: string): string {
+  return key.startsWith(WHOLE) ? key.slice(WHOLE.length) : (PART.exec(key)?.[2] ?? key)
+}
+
 /**
  * The names of keys that may be split: part 3 of a key has `%s3:` before the key in braces, and `%s` is in no other
  * name. So the parts are in different slots of a Cluster, and have different shards. A key that is not split has the

@@ -8,7 +8,7 @@ import type { Asked, Asking, Changing, RemoteStore, StoreCounters } from '../../
 import { BoundedCalls } from './bounded-calls.js'
 import { argumentsByPlace, packReceipts, unpackReceipts } from './receipts.js'
 import { changeParts } from './split-changes.js'
-import { partKey } from './split-names.js'
+import { partKey, wholeKey } from './split-names.js'
 import type { SplitPlan } from './split-option.js'
 
 /**
@@ -54,6 +54,10 @@ export class SplitStore implements RemoteStore {
 
   ready(): Promise<void> {
     return this.#store.ready()
+  }
+
+  chargedKeys(): readonly string[] {
+    return [...new Set((this.#store.chargedKeys?.() ?? []).map(wholeKey))]
   }
 
   clearAll(): Promise<void> {

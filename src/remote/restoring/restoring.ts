@@ -162,6 +162,11 @@ export class Restoring {
     if (charges !== undefined && charges.missing.length > 0) void this.#restore(key, charges)
   }
 
+  /** The keys whose charges are known. */
+  keys(): readonly string[] {
+    return [...this.#keys.keys()]
+  }
+
   /** The counts of a key have been forgotten, or those of all keys. */
   forget(key?: string): void {
     if (key === undefined) this.#keys.clear()
