@@ -141,7 +141,7 @@ export const adjusting: Readonly<Record<string, Mutant>> = {
     edits: [
       inKeyChanges(
         'const set = (way) =>',
-        'count(this.#words, HEADER.BLOCKS_EVICTED, this.#views.present.blockBound.hold(lo, hi, this.#views.reading));\n        const set = (way) =>',
+        'count(this.#words, HEADER.BLOCKS_EVICTED, this.#views.blockBound.hold(lo, hi, this.#views.reading));\n        const set = (way) =>',
       ),
       inKeyChanges('ended += blockBound.hold(lo, hi, reading);', ''),
     ],

@@ -2,6 +2,7 @@
 // run: addon, modules
 import { spawnSync } from 'node:child_process'
 import { closeSync, existsSync, openSync, readdirSync } from 'node:fs'
+import { join } from 'node:path'
 import { createLimiter, openLimiter } from 'millrace'
 import * as assert from 'uvu/assert'
 import { neededAddon } from '#millrace/native/addon.js'
@@ -144,7 +145,7 @@ test('the error for too many open files is the same at every step', () => {
   const script = 'ulimit -n 60; exec "$0" "$@"'
   const { stdout, stderr } = spawnSync('sh', ['-c', script, process.execPath, '-e', code], {
     encoding: 'utf8',
-    cwd: root,
+    cwd: join(root, 'build'), // where the package is these modules
   })
   const lines = stdout.trim().split('\n')
   assert.is(lines.length, 6, stderr)
