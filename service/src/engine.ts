@@ -11,6 +11,7 @@ export interface Engine {
   readonly settings: Settings
   readonly limiters: Limiters
   readonly once: AnyLimiter
+  readonly probes: readonly string[]
   readonly charges: Charges
   readonly callers: Callers
   readonly policies: Policies | undefined

@@ -19,6 +19,7 @@ import { randomKey, Signer } from './security/signer.js'
 import { shownUrl } from './stores/addresses.js'
 import { type Counts, type Listeners, openCounts } from './stores/counts.js'
 import { openPolicies } from './stores/policies.js'
+import { PROBE } from './stores/redis-servers.js'
 import { withinStart } from './stores/start.js'
 
 /** Options of {@link serve}: those of the file of `millrace serve --config`. `docs/service.md` has all of them. */
@@ -98,12 +99,13 @@ export async function start(read: () => Read, parts: Parts = {}): Promise<Served
     }
     const callers = new Callers(settings)
     const signer = new Signer(signingKeys.length > 0 ? signingKeys : [randomKey()], tokenLifetime)
-    const { limiters, once, records, isShared } = counts
+    const { limiters, once, probes, records, isShared } = counts
     const charges = new Charges(limiters, once, signer, isShared ? undefined : randomUUID())
     const engine: Engine = {
       settings,
       limiters,
       once,
+      probes,
       charges,
       callers,
       policies,
@@ -176,6 +178,7 @@ function countsOf(
   return {
     limiters,
     once,
+    probes: [PROBE],
     records: new MemoryRecords(idempotencyEntries, idempotencyLifetime),
     make:
       makeLimiter ?? ((rule) => createLimiter({ ...(rule as { limit: number; window: number }), maxKeys })),

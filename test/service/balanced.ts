@@ -26,8 +26,8 @@ export interface Fleet {
   post(path: string, body: unknown, headers?: Record<string, string>): Promise<Balanced>
   /** Ends an engine by a signal, and waits until it has ended. */
   end(engine: number, signal: 'SIGTERM' | 'SIGKILL'): Promise<void>
-  /** Starts an engine that has ended, on its port. */
-  begin(engine: number): Promise<void>
+  /** Starts an engine that has ended, on its port, with other options if they are given. */
+  begin(engine: number, args?: readonly string[]): Promise<void>
   close(): Promise<void>
 }
 
@@ -36,16 +36,17 @@ export function withPorts(text: string, port: number, engines: readonly number[]
   return text.replace(/\b808([0-3])\b/g, (_, digit) => `${[port, ...engines][digit]}`)
 }
 
-/** @param args the options of each engine */
+/** @param args the options of the engines, or those of each by its index */
 export async function fleet(
   program: 'haproxy' | 'nginx',
   example: string,
-  args: readonly string[],
+  args: readonly string[] | ((engine: number) => readonly string[]),
 ): Promise<Fleet> {
   const ports: number[] = []
   for (let i = 0; i < ENGINES; i++) ports.push(await freePort())
-  const start = (port: number) => command([...args, '--port', `${port}`])
-  const engines: Command[] = await Promise.all(ports.map(start))
+  const start = (engine: number, own = typeof args === 'function' ? args(engine) : args) =>
+    command([...own, '--port', `${ports[engine]}`])
+  const engines: Command[] = await Promise.all(ports.map((_, engine) => start(engine)))
   const text = readText(example)
   const endAll = () =>
     Promise.all(engines.map(({ process: { exitCode, signalCode }, end }) => exitCode ?? signalCode ?? end()))
@@ -64,8 +65,8 @@ export async function fleet(
       if (signal === 'SIGKILL') engines[engine]!.process.kill(signal)
       await engines[engine]!.end()
     },
-    async begin(engine) {
-      engines[engine] = await start(ports[engine]!)
+    async begin(engine, args) {
+      engines[engine] = await start(engine, args)
     },
     async close() {
       agent.destroy()

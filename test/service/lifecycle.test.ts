@@ -174,7 +174,7 @@ test('SIGTERM: not ready, requests in flight are answered, and counts in a file 
     answer += text
   })
   socket.write(
-    `POST /v1/check HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n`,
+    `POST /v1/check HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n`,
   )
   await fetch(`${running.url}/healthz`)
   const ended = running.end()
@@ -213,7 +213,7 @@ test('a request that takes longer than drainTimeout does not hold the end up', a
   const socket = connect(Number(new URL(running.url).port), '127.0.0.1')
   socket.on('error', () => {})
   socket.write(
-    'POST /v1/check HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n{',
+    'POST /v1/check HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n{',
   )
   await fetch(`${running.url}/healthz`)
   assert.is(await running.end(), 0)

@@ -25,8 +25,17 @@ export const OPTIONS = {
   }),
   counts: text({
     value: 'place',
-    help: 'Where counts live: `memory`, `file:PATH`, `redis://HOST:PORT/DATABASE`, `rediss://...`, `memcached://HOST:PORT,HOST:PORT`.',
+    help: 'Where counts live: `memory`, `file:PATH`, `redis://HOST:PORT/DATABASE`, `rediss://...`, `redis://HOST:PORT,HOST:PORT` (shards), `redis+sentinel://HOST:PORT,HOST:PORT/NAME/DATABASE`, `memcached://HOST:PORT,HOST:PORT`.',
     fallback: 'memory',
+  }),
+  countsBefore: text<string | undefined>({
+    value: 'place',
+    help: 'The list of shards before a change of `counts`: keys that have moved are charged at both servers for the longest window and `changeWithin`.',
+    fallback: undefined,
+  }),
+  changeWithin: duration({
+    help: 'In what time all engines are restarted with another list of shards.',
+    fallback: 300_000,
   }),
   countsPassword: secret(
     text<string | undefined>({ help: 'The password of the Redis with the counts.', fallback: undefined }),

@@ -1,6 +1,6 @@
 // What options mean together.
 import { isLoopback } from '../security/callers.js'
-import { countsPlace } from '../stores/addresses.js'
+import { countsPlace, redisUrlsOf } from '../stores/addresses.js'
 import { rulesOf } from '../stores/limiters.js'
 import { isOfOneMachine, policiesAddress } from '../stores/policies.js'
 import { OptionError } from './option.js'
@@ -8,9 +8,13 @@ import type { Settings } from './table.js'
 
 /** @throws OptionError for options that are wrong together */
 export function checkTogether(settings: Settings, hasLimiters: boolean): void {
-  const { host, tokens, tlsCert, tlsKey, tlsClientCa, counts, policies } = settings
+  const { host, tokens, tlsCert, tlsKey, tlsClientCa, counts, countsBefore, policies } = settings
   if (!hasLimiters) rulesOf(settings)
   countsPlace(counts)
+  if (countsBefore !== undefined) {
+    redisUrlsOf(countsBefore, 'countsBefore')
+    redisUrlsOf(counts, 'counts')
+  }
   if (policies !== undefined) policiesAddress(policies)
   if ((tlsCert === undefined) !== (tlsKey === undefined))
     throw new OptionError(

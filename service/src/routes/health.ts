@@ -7,13 +7,17 @@ import { object, PROBLEM, TEXT } from '../http/schemas.js'
 const STATUS = { description: 'It is.', ...object({ status: TEXT }, ['status']) }
 const READY = { description: 'It is.', ...object({ status: TEXT, envoyConfig: TEXT }, ['status']) }
 const NOT_READY = {
-  description: 'It ends, or its store does not answer.',
+  description: 'It ends, or its store does not answer and onOutage is closed.',
   content: { 'application/problem+json': { schema: PROBLEM } },
 }
 
-/** Whether it should be sent requests: it does not end, and its store answers. */
-export const isReady = async ({ isDraining, once }: Engine): Promise<boolean> =>
-  !isDraining && !isUndecided(await once.peek('readyz'))
+/** Whether it should be sent requests: it does not end, and it can decide. One server of several may do so. */
+export async function isReady({ isDraining, settings, once, probes }: Engine): Promise<boolean> {
+  if (isDraining) return false
+  if (settings.onOutage !== 'closed') return true
+  const peeked = await Promise.all(probes.map((key) => once.peek(key)))
+  return !peeked.every(isUndecided)
+}
 
 export function healthRoutes(app: FastifyInstance, engine: Engine): void {
   app.get(

@@ -9,18 +9,19 @@ import { BoundedRecords } from '../idempotency/bounded-records.js'
 import { MemcachedRecords } from '../idempotency/memcached-records.js'
 import { MemoryRecords } from '../idempotency/memory-records.js'
 import type { Records } from '../idempotency/records.js'
-import { RedisRecords } from '../idempotency/redis-records.js'
 import { type AnyLimiter, type Limiters, LoadingLimiter } from '../limiters.js'
 import type { Settings } from '../options/table.js'
 import { type CountsPlace, countsPlace } from './addresses.js'
 import { DEFAULT, made, type Rules, rulesOf } from './limiters.js'
-import { redisClient } from './redis-client.js'
+import { openRedis, PROBE } from './redis-servers.js'
 
 /** What keeps the counts of an engine. */
 export interface Counts {
   readonly limiters: Limiters
   /** Admits each identifier once in the life of a token. Engines that share counts share it. */
   readonly once: AnyLimiter
+  /** Keys by which each server of the store is asked whether it answers. */
+  readonly probes: readonly string[]
   /** Keeps the answers to an `Idempotency-Key`; undefined: the store can't. */
   readonly records: Records | undefined
   /** Whether other engines have the same counts. */
@@ -80,6 +81,7 @@ export function openCounts(
     limiters,
     once,
     make: opened.make,
+    probes: opened.probes ?? [PROBE],
     isShared: place.kind !== 'memory',
     records: place.kind === 'memory' ? inMemory() : inStore(),
     ready: async () => {
@@ -96,6 +98,7 @@ export function openCounts(
 
 interface Opener {
   readonly make: Make
+  readonly probes?: readonly string[]
   readonly records?: (prefix: string, lifetimeMs: number) => Records
   readonly ready?: () => Promise<void>
   readonly setPassword?: (password: string | undefined) => void
@@ -103,7 +106,7 @@ interface Opener {
 }
 
 function opener(settings: Settings, { onOutageChange, onConfigError }: Listeners): Opener {
-  const { counts, maxKeys, prefix, onOutage, nodes, deadline, strict, countsPassword } = settings
+  const { counts, maxKeys, prefix, onOutage, nodes, deadline, strict } = settings
   const place = countsPlace(counts)
   const withPolicies = (rules: Rules, config: ConfigStore | undefined): object =>
     config === undefined ? rules : { config, default: rules, onConfigError }
@@ -126,14 +129,15 @@ function opener(settings: Settings, { onOutageChange, onConfigError }: Listeners
     ...(nodes !== undefined && !isOnce(name) && { nodes }),
   })
   if (place.kind === 'redis') {
-    const client = redisClient(place.url, countsPassword)
+    const servers = openRedis(place.urls, settings)
     return {
       make: (rules, name, config) =>
-        createRedisLimiter({ ...withPolicies(rules, config), ...remote(name), client } as never),
-      records: (prefix, lifetimeMs) => new RedisRecords(client, prefix, lifetimeMs, deadline),
-      ready: () => client.connected(),
-      setPassword: (password) => client.setPassword(password),
-      end: () => client.disconnect(),
+        createRedisLimiter({ ...withPolicies(rules, config), ...remote(name), ...servers.options } as never),
+      probes: servers.probes,
+      records: (prefix, lifetimeMs) => servers.records(prefix, lifetimeMs),
+      ready: () => servers.connected(),
+      setPassword: (password) => servers.setPassword(password),
+      end: () => servers.disconnect(),
     }
   }
   const client = new Memcache({ nodes: [...place.servers], timeout: deadline })
