@@ -5,7 +5,7 @@ import { RedisRecords } from '../idempotency/redis-records.js'
 import { ShardedRecords } from '../idempotency/sharded-records.js'
 import type { Settings } from '../options/table.js'
 import { redisUrlsOf } from './addresses.js'
-import { type RedisClient, redisClient } from './redis-client.js'
+import { redisClient } from './redis-client.js'
 
 /** The servers, and what ends their connections. */
 export interface RedisServers {
@@ -18,6 +18,8 @@ export interface RedisServers {
   setPassword(password: string | undefined): void
   disconnect(): void
 }
+
+type RedisClient = ReturnType<typeof redisClient>
 
 interface Shard {
   readonly name: string
