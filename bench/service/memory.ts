@@ -27,7 +27,7 @@ async function memoryAfter(keyAt: (i: number) => string): Promise<{ mb: number }
 export const serviceMemory: Benchmark = {
   title: `resident memory of an engine with room for a million keys, after a million checks`,
   units: { mb: 'MB' },
-  rounds: { full: 3, quick: 1 },
+  rounds: { full: 2, quick: 1 },
   contenders: [
     { name: EMPTY, measure: () => memoryAfter((i) => `user:${1_000_000 + (i % BATCH)}`) },
     { name: FULL, measure: () => memoryAfter((i) => `user:${1_000_000 + i}`) },

@@ -7,7 +7,7 @@ import { type StartedServer, startServer } from './start-server.js'
 const WARM_UP = { full: 100_000, quick: 40_000 }
 const SLICE_MS = { full: 500, quick: 300 }
 /** Slices of each server. Every other one of the bare route is compared with the rest of it. */
-const SLICES = { full: 20, quick: 8 }
+const SLICES = { full: 14, quick: 8 }
 const TURNS = 'an engine and a bare route, by turns'
 const HALF = 0.5
 

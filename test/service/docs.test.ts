@@ -13,7 +13,7 @@ const page = readText('docs/service.md')
 const blocks = (language: string): string[] =>
   [...page.matchAll(new RegExp(`^\`\`\`${language}\n([^]*?)^\`\`\`$`, 'gm'))].map(([, text]) => text!)
 const shell = blocks('sh').flatMap((block) => block.trim().split('\n'))
-const served = (line: string) => line.replace('npx millrace serve ', '').split(' ')
+const served = (line: string) => line.replace('node_modules/.bin/millrace serve ', '').split(' ')
 
 test('the table of options is that of the service', () => {
   const rows = page.split('\n').filter((line) => /^\| `\w+` \| (?:never a flag|`--)/.test(line))
@@ -27,6 +27,12 @@ test('the page has every code of an error of the service', () => {
   const errors = readText('docs/reference/errors.md')
   assert.ok(codes.length > 20)
   for (const code of codes) assert.ok(page.includes(code) || errors.includes(code), code)
+})
+
+test('no command starts an engine by npx, which does not hand SIGTERM on', () => {
+  const commands = [...shell, ...blocks('bash')]
+  assert.ok(commands.filter((line) => line.includes('node_modules/.bin/millrace serve')).length >= 4)
+  for (const line of commands) assert.not.match(line, /npx/)
 })
 
 test('the first engine answers what the page shows', async () => {
