@@ -14,6 +14,9 @@ interface CommonArguments {
   readonly json: boolean
 }
 
+/** What of a page is written: all of it, the cases that are named, or nothing. */
+export type ReportScope = 'all' | 'cases' | undefined
+
 export interface HttpArguments extends CommonArguments {
   readonly case: keyof typeof HTTP_CASES
 }
@@ -21,7 +24,7 @@ export interface HttpArguments extends CommonArguments {
 export interface InstructionsArguments extends CommonArguments {
   readonly cases: readonly (keyof typeof INSTRUCTIONS_CASES)[]
   /** Whether to write the page of instructions. */
-  readonly report: boolean
+  readonly report: ReportScope
 }
 
 export interface RedisArguments extends CommonArguments {
@@ -36,13 +39,13 @@ export interface ConfigArguments extends CommonArguments {
 export interface ServiceArguments extends CommonArguments {
   readonly cases: readonly (keyof typeof SERVICE_CASES)[]
   /** Whether to write the page of the service. */
-  readonly report: boolean
+  readonly report: ReportScope
 }
 
 export interface Arguments extends CommonArguments {
   readonly cases: readonly CaseName[]
   /** Whether to write docs/measurements/performance.md. */
-  readonly report: boolean
+  readonly report: ReportScope
 }
 
 type Write = (text: string) => void
@@ -65,7 +68,7 @@ export function parseArguments(argv: readonly string[], write: Write = writeErro
     .opts<{ case: CaseName[]; quick?: boolean; json?: boolean; report?: boolean }>()
   const { case: cases, quick = false, json = false, report = false } = options
   const all = report ? [...names, ...namesOf(HTTP_CASES)] : names
-  return { cases: cases.length > 0 ? cases : all, quick, json, report }
+  return { cases: cases.length > 0 ? cases : all, quick, json, report: scopeOf(report, cases) }
 }
 
 /** Like {@link parseArguments}, for the command `bench:http`, which runs one case. */
@@ -117,7 +120,7 @@ export function parseInstructionsArguments(
     .parse(argv, { from: 'user' })
     .opts<{ case: InstructionsArguments['cases']; quick?: boolean; json?: boolean; report?: boolean }>()
   const { case: cases, quick = false, json = false, report = false } = options
-  return { cases: cases.length > 0 ? cases : names, quick, json, report }
+  return { cases: cases.length > 0 ? cases : names, quick, json, report: scopeOf(report, cases) }
 }
 
 /** Like {@link parseArguments}, for the command `bench:config`. */
@@ -153,7 +156,7 @@ export function parseServiceArguments(argv: readonly string[], write: Write = wr
     .parse(argv, { from: 'user' })
     .opts<{ case: ServiceArguments['cases']; quick?: boolean; json?: boolean; report?: boolean }>()
   const { case: cases, quick = false, json = false, report = false } = options
-  return { cases: cases.length > 0 ? cases : names, quick, json, report }
+  return { cases: cases.length > 0 ? cases : names, quick, json, report: scopeOf(report, cases) }
 }
 
 function toCount(text: string): number {
@@ -172,8 +175,11 @@ function caseOption(names: readonly string[]): Option {
     .default([], 'all cases')
 }
 
-/** A page of a few cases would look like the complete page. */
-const reportOption = (what: string): Option => new Option('--report', what).conflicts('case')
+const reportOption = (what: string): Option =>
+  new Option('--report', `${what}; with --case, the sections and targets of these cases, and the others stay`)
+
+const scopeOf = (report: boolean, cases: readonly string[]): ReportScope =>
+  report ? (cases.length > 0 ? 'cases' : 'all') : undefined
 
 function commandNamed(name: string, write: Write): Command {
   return new Command(name)

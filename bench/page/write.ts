@@ -1,9 +1,11 @@
-import { writeFile } from 'node:fs/promises'
+import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import type { ReportScope } from '../arguments.js'
 import type { Report } from '../report.js'
 import { renderChart } from './chart.js'
 import { type Page, renderPage } from './markdown.js'
+import { updatePage } from './update.js'
 
 const DOCS = fileURLToPath(new URL('../../../docs/measurements/', import.meta.url))
 const NOTES = 'tuning-diary.md'
@@ -43,25 +45,41 @@ the machine was too noisy to tell.`,
   notes: NOTES,
 }
 
-/** Writes the page of speed and its chart into docs/measurements/ and returns their paths. */
-export async function writeSpeed(report: Report): Promise<string[]> {
+/** What is written: the whole page, or what it has of the cases in the report. */
+type Scope = NonNullable<ReportScope>
+
+/** Writes the page of speed into docs/measurements/, and its chart if all cases are in the report. Returns their paths. */
+export async function writeSpeed(report: Report, scope: Scope): Promise<string[]> {
+  const page = await writePage('performance.md', report, SPEED, scope)
+  if (scope === 'cases') return [page]
   const chart = join(DOCS, SPEED.chart)
   await writeFile(chart, renderChart(report))
-  return [await writePage('performance.md', report, SPEED), chart]
+  return [page, chart]
 }
 
 /** Writes the page of instructions, and returns its path. */
-export async function writeInstructions(report: Report): Promise<string[]> {
-  return [await writePage('instructions.md', report, INSTRUCTIONS)]
+export async function writeInstructions(report: Report, scope: Scope): Promise<string[]> {
+  return [await writePage('instructions.md', report, INSTRUCTIONS, scope)]
 }
 
 /** Writes the page of the decision service, and returns its path. */
-export async function writeService(report: Report): Promise<string[]> {
-  return [await writePage('service.md', report, SERVICE)]
+export async function writeService(report: Report, scope: Scope): Promise<string[]> {
+  return [await writePage('service.md', report, SERVICE, scope)]
 }
 
-async function writePage(name: string, report: Report, page: Page): Promise<string> {
+async function writePage(name: string, report: Report, page: Page, scope: Scope): Promise<string> {
   const path = join(DOCS, name)
-  await writeFile(path, renderPage(report, page))
+  const present = scope === 'cases' ? await presentPage(path) : undefined
+  await writeFile(path, present === undefined ? renderPage(report, page) : updatePage(present, report))
   return path
+}
+
+/** The page as it is; undefined if there is none. */
+async function presentPage(path: string): Promise<string | undefined> {
+  try {
+    return await readFile(path, 'utf8')
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+    throw error
+  }
 }

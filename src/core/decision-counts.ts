@@ -1,11 +1,11 @@
 import type { Decision, RuleDecision } from './decision.js'
 import { isUndecided } from './decision-source.js'
 import type { MembersDecision } from './group-decision.js'
-import { Outcome } from './inline-decision.js'
+import { InlineDecision, Outcome } from './inline-decision.js'
 import { KnownDecision } from './known-decision.js'
 import { NEAR_LIMIT } from './near-limit.js'
 import type { RulePart } from './rules-decision.js'
-import { verdictOf } from './verdict.js'
+import { verdictOf, wasEnforced } from './verdict.js'
 
 /** Decisions by what came of them. The names mean the same wherever Millrace counts. */
 export interface Counts {
@@ -128,9 +128,19 @@ export class DecisionCounts {
    * @returns whether it is one of `shadowRefused`
    */
   count(decision: Decision, as: Refusal = 'decided', isBanned = false): boolean {
-    const { rules, allowed } = decision
+    const { allowed } = decision
+    if (allowed && InlineDecision.is(decision) && wasEnforced(decision)) return this.#countAdmission(decision)
+    const { rules } = decision
     const isNear = (rule: number) => this.#isNear(decision, rules[rule]!)
     return this.#count(decision, rules, allowed ? undefined : decision.rule, as, isBanned, isNear)
+  }
+
+  /** The usual case, without an object: an admission in memory by one rule that is enforced. */
+  #countAdmission(decision: InlineDecision): false {
+    const isNear = this.#isNear(decision, decision)
+    this.#ofRule(decision.rule).add(true, false, false, isNear)
+    this.#all.add(true, false, false, isNear)
+    return false
   }
 
   /** Counts a decision of a group, by the names of its members in place of rules. */

@@ -4,6 +4,7 @@ import { type Benchmark, type Goal, ratioOf } from '../../bench/benchmark.js'
 import { renderChart } from '../../bench/page/chart.js'
 import { renderPage } from '../../bench/page/markdown.js'
 import { panelsOf } from '../../bench/page/panels.js'
+import { updatePage } from '../../bench/page/update.js'
 import { SPEED } from '../../bench/page/write.js'
 import { type Report, reportCase, reportSkipped } from '../../bench/report.js'
 
@@ -112,6 +113,25 @@ test('the page shows the chart and links to the notes', () => {
   const page = renderPage(report, LINKS)
   assert.match(page, /!\[[^\]]+\]\(chart\.svg\)/)
   assert.match(page, '[notes](notes.md)')
+})
+
+/** The lines of a page that say where and when something was measured. */
+const machinesOf = (page: string): string[] =>
+  page.split('\n').filter((line) => line.startsWith('Measured on'))
+
+test('a page takes the rows and the section of a case that is measured again, and keeps the others', () => {
+  const machine = { ...report.machine, date: '2026-11-28T12:00:00.000Z', commit: 'def5678' }
+  const slower = [{ ...rounds[0]!, 'bare Map, cached strings': { ns: 5 } }]
+  const added = reportCase('added', { ...check, goals: check.goals.slice(0, 1) }, rounds, 0)
+  const again = { ...report, machine, cases: [reportCase('check', check, slower, 0), added] }
+  const page = renderPage(report, LINKS)
+  const updated = updatePage(page, again)
+  const expected = renderPage({ ...report, cases: [again.cases[0]!, report.cases[1]!, added] }, LINKS)
+  const withoutMachines = (text: string) => text.replaceAll(/(?<=\n\n)Measured on: [^\n]*def5678\.\n\n/g, '')
+  assert.is(withoutMachines(updated), expected)
+  assert.is(machinesOf(updated).filter((line) => line.includes('def5678')).length, 2)
+  assert.is(machinesOf(updated)[0], machinesOf(page)[0])
+  assert.is(updatePage(updated, again), updated)
 })
 
 test('the page of a quick run says not to quote it', () => {
