@@ -13,6 +13,7 @@ import {
 } from '../benchmark.js'
 import { countRequests, missing } from './cachegrind.js'
 import { BY_HAND, CONSTANT, type FrameworkName, modesOf, OWN_MODES, PEER } from './servers.js'
+import { wayOf } from './way.js'
 
 /** What is counted in each phase: from one number of requests since the start of the server to the next. */
 const PHASES = {
@@ -39,6 +40,14 @@ const BOUNDS: Readonly<Record<FrameworkName, Bounds>> = {
   Fastify: { steady: 1, withoutAddon: 1.3, early: 2 },
 }
 const LAST_LEVEL = 1.5
+/** What each request calls of this package. Without a limiter that is nothing. */
+const WAY = {
+  wayBytes: 'bytes of bytecode of the functions of Millrace that each request calls',
+  wayFunctions: 'such functions',
+  wayInlined: 'of them, inlined into others',
+} as const
+type Way = Readonly<Record<keyof typeof WAY, number>>
+const NO_WAY: Way = { wayBytes: 0, wayFunctions: 0, wayInlined: 0 }
 /** Several limiters, or routes: in the instructions of one limiter. */
 const SEVERAL = 1.3
 const TO_PEER = 0.5
@@ -47,17 +56,20 @@ export function instructionsOf(framework: FrameworkName): Benchmark {
   const modes = modesOf(framework)
   return {
     title: `what a request of ${framework} executes, by cachegrind`,
-    units: Object.fromEntries(
-      PHASE_NAMES.flatMap((phase) => {
-        const [from, to] = PHASES[phase].full
-        const requests = `requests ${from.toLocaleString('en')} to ${to.toLocaleString('en')}`
-        return [
-          [figureNames(phase).instructions, `instructions, ${requests}`],
-          [figureNames(phase).firstLevel, `first-level misses, ${requests}`],
-          [figureNames(phase).lastLevel, `last-level misses, ${requests}`],
-        ]
-      }),
-    ),
+    units: {
+      ...Object.fromEntries(
+        PHASE_NAMES.flatMap((phase) => {
+          const [from, to] = PHASES[phase].full
+          const requests = `requests ${from.toLocaleString('en')} to ${to.toLocaleString('en')}`
+          return [
+            [figureNames(phase).instructions, `instructions, ${requests}`],
+            [figureNames(phase).firstLevel, `first-level misses, ${requests}`],
+            [figureNames(phase).lastLevel, `last-level misses, ${requests}`],
+          ]
+        }),
+      ),
+      ...WAY,
+    },
     contenders: [MILLRACE, ...modes.filter((mode) => mode !== MILLRACE)].flatMap((mode) => [
       serving(framework, mode, ''),
       ...(mode === MILLRACE ? [serving(framework, mode, WITHOUT_ADDON)] : []),
@@ -108,8 +120,18 @@ function serving(framework: FrameworkName, mode: string, build: '' | typeof WITH
     name: mode + build,
     async measure({ quick }) {
       if (build !== '') process.env.MILLRACE_NATIVE = SIDES.TypeScript // the server inherits it
-      return phasesOf(framework, mode, quick ? 'quick' : 'full')
+      const way = OWN_MODES.includes(mode) ? await wayFigures(framework, mode) : NO_WAY
+      return { ...(await phasesOf(framework, mode, quick ? 'quick' : 'full')), ...way }
     },
+  }
+}
+
+async function wayFigures(framework: string, mode: string): Promise<Way> {
+  const way = await wayOf(framework, mode)
+  return {
+    wayBytes: way.reduce((sum, { bytes }) => sum + bytes, 0),
+    wayFunctions: way.length,
+    wayInlined: way.filter(({ isInlined }) => isInlined).length,
   }
 }
 

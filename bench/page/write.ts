@@ -31,7 +31,8 @@ connection. The difference of two runs, for each of the requests by which they d
 what it counts does not depend on the machine's load. Node runs on one thread, with fixed seeds, a
 clock that goes on by 4 us at each reading, and a heap that is never collected as a whole. The
 caches that cachegrind simulates are 32 KB for instructions, 32 KB for data, and 8 MB for both. The
-targets compare what a limiter adds to the same server with constant headers.`,
+targets compare what a limiter adds to the same server with constant headers. The functions that
+each request calls come from V8's coverage, their bytecode and what is inlined from its log.`,
   notes: NOTES,
 }
 
