@@ -279,6 +279,39 @@ descriptors:
     },
   ))
 
+/** The most admissions in any minute, of bursts of twice the limit at the end of a minute, and steady load of twice it. */
+async function mostInAMinute(algorithm: string): Promise<number> {
+  const admitted: number[] = []
+  await withEnvoy(
+    one(`unit: minute, requests_per_unit: 6, algorithm: ${algorithm}`),
+    {},
+    async ({ codes, clock }) => {
+      let nowMs = 1_000_000
+      const goTo = (ms: number) => {
+        clock.advance(ms - nowMs)
+        nowMs = ms
+      }
+      const ask = async () => {
+        if ((await codes(USER)) === 'ok ok') admitted.push(nowMs)
+      }
+      for (const atMs of [1_079_000, 1_080_500]) {
+        goTo(atMs)
+        for (let i = 0; i < 12; i++) await ask()
+      }
+      for (let i = 1; i <= 36; i++) {
+        goTo(1_080_500 + i * 5_000)
+        await ask()
+      }
+    },
+  )
+  return Math.max(...admitted.map((from) => admitted.filter((ms) => ms >= from && ms < from + 60_000).length))
+}
+
+test("at a minute's turn no minute has more than its limit, where a fixed window has twice as much", async () => {
+  assert.is(await mostInAMinute('sliding-window'), 6)
+  assert.is(await mostInAMinute('fixed-window'), 12)
+})
+
 test('one domain over several files', () =>
   withEnvoy(
     {
