@@ -54,6 +54,7 @@ export const serviceEnvoy: Benchmark = {
   ],
   goals: [
     {
+      target: 'S5',
       label: 'decisions a second: engine / echo',
       unit: 'x',
       value: ratio('speed'),
@@ -61,6 +62,7 @@ export const serviceEnvoy: Benchmark = {
       noise: noise('speed'),
     },
     {
+      target: 'S6',
       label: '99th percentile: engine / echo',
       unit: 'x',
       value: ratio('p99'),

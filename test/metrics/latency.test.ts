@@ -1,3 +1,4 @@
+// run: modules
 // How long calls took, in buckets whose bounds ascend: in stats(), in messages of threads, and in lines for Prometheus.
 import { createBackendLimiter } from 'millrace/backend'
 import { register } from 'millrace/metrics'

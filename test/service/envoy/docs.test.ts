@@ -24,7 +24,7 @@ async function started(
       .find((text) => text.includes('--envoy-config'))!
       .trim()
     const args = line
-      .replace('npx millrace serve ', '')
+      .replace('node_modules/.bin/millrace serve ', '')
       .replace('limits', `${folder}/limits`)
       .replace('8081', '0')
     const served = await command(args.split(' '), { MILLRACE_SERVE_PORT: '0' })
