@@ -53,9 +53,9 @@ export interface Goal {
   readonly noise?: Noise
 }
 
-/** A goal is judged only if its contenders differ by more than the range of what should be 0 in each round. */
+/** A goal is judged only if what it is about differs by more than the range of what should be 0 in each round. */
 export interface Noise {
-  /** How much the contenders of the goal differ in a round. */
+  /** How much the contenders of the goal differ in a round, or their ratio from its bound. */
   difference(round: Round): number
   /** How much a contender differs from itself. */
   itself(round: Round): number

@@ -41,8 +41,8 @@ export const SERVICE: Page = {
   command: 'npm run bench:service --',
   how: `An engine, the bare route and the load are processes of one machine. What is compared is loaded by
 turns, half a second each, and a figure is the median of all turns; ratios are of one run. Where
-the bare route differs from itself, every other turn against the rest, as much as from the engine,
-the machine was too noisy to tell.`,
+the bare route differs from itself, every other turn against the rest, as much as the ratio from its
+bound, the machine was too noisy to tell.`,
   notes: NOTES,
 }
 

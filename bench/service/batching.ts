@@ -113,7 +113,7 @@ export const serviceBatching: Benchmark = {
       unit: 'x',
       value: ratio,
       atLeast: 5,
-      noise: { difference: (round) => ratio(round) - 1, itself: figure('itself') },
+      noise: { difference: (round) => ratio(round) - 5, itself: figure('itself') },
     },
   ],
 }
