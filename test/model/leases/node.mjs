@@ -74,6 +74,7 @@ export class Node {
       this.#noteValue(now, r, reply, sent)
       rule.held += reply.leased
     }
+    if (S.mistake !== 'those that wait spend an ended lease') this.#dropExpired(now)
     this.#answer(now, reply, sent)
   }
 

@@ -27,6 +27,10 @@ export const scenarios = {
     settings: { deadlineMs: 3000 },
     special: { 0: { there: 0, back: 1900 }, 1: LOST, 2: LOST },
   }),
+  'those that wait spend an ended lease': scenario([ask(0), ask(100, 9), strict(7300)], {
+    settings: { deadlineMs: 3000 },
+    special: { 0: { there: 0, back: 1900 }, 1: LOST },
+  }),
   'no margin for drift': scenario([ask(0), ask(1262, 9), die(1263), strict(7200)], {
     settings: { leaseMs: 1199, margin: 0.06 },
     clock: { drift: -0.05 },
