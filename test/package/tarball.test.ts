@@ -40,7 +40,8 @@ test('the tarball has exactly the files that users need', () => {
   )
   papers.push(
     ...documents.filter(
-      (file) => !/^(?:examples\/access\.log|docs\/(?:measurements|reference\/api)\/.*)$/.test(file),
+      (file) =>
+        !/^(?:examples\/access\.log|docs\/(?:explanation|measurements|reference\/api)\/.*)$/.test(file),
     ),
   )
   assert.ok(code.length > 50)
@@ -57,7 +58,7 @@ test('every link of a document leads to a file of the package, or to the web', (
     const text = readFileSync(join(project.installed, file), 'utf8')
     for (const [, link = ''] of text.matchAll(/\]\(([^)\s]+)\)/g)) {
       const target = posix.join(posix.dirname(file), link.replace(/#.*/, ''))
-      const isThere = /^docs\/(?:measurements|reference\/api)\//.test(target)
+      const isThere = /^docs\/(?:explanation|measurements|reference\/api)\//.test(target)
         ? existsSync(join(root, target))
         : files.includes(target)
       if (!/^(https:|#)/.test(link)) assert.ok(isThere, `${file}: ${link}`)
