@@ -69,8 +69,10 @@ export function renderTargets(rows: readonly string[]): string {
   return [TARGETS, `${met} of ${rows.length} targets are met.`, tableOf(head, sorted)].join('\n\n')
 }
 
-/** `P12` comes after `P2`, and `S12` after `S2`. */
-const targetNumber = (targetRow: string): number => Number(/^\| [A-Z](\d+)/.exec(targetRow)![1])
+/** A row of a target: `P12` of the library, `S3` of the service. */
+export const TARGET_ROW = /^\| [A-Z](\d+) \|/
+/** `P12` comes after `P2`. */
+const targetNumber = (targetRow: string): number => Number(TARGET_ROW.exec(targetRow)![1])
 
 export function renderCase({ name, title, units, figures, verdicts, skipped }: CaseReport): string {
   const heading = `## ${name}: ${title}`

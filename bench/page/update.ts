@@ -1,5 +1,5 @@
 import type { Report } from '../report.js'
-import { measuredLine, renderCase, renderTargets, TARGETS, targetRows } from './markdown.js'
+import { measuredLine, renderCase, renderTargets, TARGET_ROW, TARGETS, targetRows } from './markdown.js'
 
 /**
  * A page with some cases measured again. Their sections and targets are replaced, or added; the others stay. A section
@@ -11,7 +11,7 @@ export function updatePage(page: string, report: Report): string {
   const isNew = (name: string | undefined) => cases.some((each) => each.name === name)
   const rows = sections
     .filter((section) => section.startsWith(`${TARGETS}\n`))
-    .flatMap((section) => section.split('\n').filter((line) => /^\| P\d/.test(line)))
+    .flatMap((section) => section.split('\n').filter((line) => TARGET_ROW.test(line)))
     .filter((row) => !isNew(caseOf(row)))
   const measured = new Map(
     sections.filter((section) => !section.startsWith(TARGETS)).map((section) => [nameOf(section), section]),

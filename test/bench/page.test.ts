@@ -134,6 +134,19 @@ test('a page takes the rows and the section of a case that is measured again, an
   assert.is(updatePage(updated, again), updated)
 })
 
+test('the targets of a service stay as those of the library do', () => {
+  const other = {
+    ...check,
+    goals: check.goals.map((goal) =>
+      goal.target ? { ...goal, target: goal.target.replace('P', 'S') } : goal,
+    ),
+  }
+  const ofService = { ...report, cases: [reportCase('service', other, rounds, 0)] }
+  const updated = updatePage(renderPage(ofService, LINKS), report)
+  const targets = updated.split('\n').flatMap((line) => /^\| ([A-Z]\d+) \|/.exec(line)?.[1] ?? [])
+  assert.equal(targets.sort(), ['P12', 'P2', 'S12', 'S2'])
+})
+
 test('the page of a quick run says not to quote it', () => {
   assert.not.match(renderPage(report, LINKS), 'trial run')
   assert.match(renderPage({ ...report, quick: true }, LINKS), 'trial run')
