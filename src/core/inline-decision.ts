@@ -93,9 +93,9 @@ const MAX_PACKED = 127
 /**
  * A decision of the inline engine. The engine fills it. The estimates are computed when they are read, or
  * with the decision while those of others are read (`FiguresDemand`): the allocation of a decision is a tenth
- * of its cost. A cost that does not fit is over any limit, and is
- * kept as the largest. The class extends no other: V8 inlines the constructor into a decision, and `super()`
- * would add to the bytecode, which has a bound (`docs/measurements/tuning-diary.md`).
+ * of its cost. A cost that does not fit is over any limit, and is kept as the largest. The class extends no
+ * other: `super()` would add to the bytecode of the constructor, and V8 inlines only what is below a bound
+ * (`docs/measurements/tuning-diary.md`; `npm run bench:instructions` lists what it inlines).
  *
  * Its own properties are the fields that are known at once. A copy by `{ ...decision }` or `structuredClone`
  * has these and nothing private. The estimates are getters of the class: own getters would take ten times as

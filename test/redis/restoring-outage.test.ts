@@ -95,4 +95,16 @@ test('a loss while charges are sent again is one more loss', async () => {
   assert.equal([units().length, restoring.restored, losses()], [2, 2, 2])
 })
 
+test('memory for the charges of all keys is reserved when the first one is noted', () => {
+  const store = { rules: [RULE], nowMs: () => 0, noteLoss() {}, sendAgain: () => Promise.reject() }
+  const reserved = () => process.memoryUsage().arrayBuffers
+  const before = reserved()
+  const many = Array.from({ length: 20 }, () => new Restoring(store, 1_000_000))
+  assert.ok(reserved() - before < 2 ** 20)
+  const parts = [{ result: 0, mark: 7, birth: 1, ms: MINUTE_MS, left: 1 }]
+  const change = { key: 'key', units: [1], limits: undefined, parts, receipts: [], ageMs: 0 }
+  many[0]!.changed('penalize', change, { sentMs: 0, receivedMs: 0 })
+  assert.ok(reserved() - before > 4 * 2 ** 20)
+})
+
 test.run()

@@ -43,7 +43,7 @@ const FREE = {
   ...{ counted: undefined, isUnlimited: false, current: undefined, windowMs: 0 },
   ...{ isShadow: false, hits: 0, rule: '', shown: '' },
 }
-/** Of limits that requests bring, by unit and limit. */
+/** Of limits that requests bring, by unit: each call brings its limit. */
 const overrides = new Map<number, Counting>()
 
 /** @param areJoined whether equal descriptors are decided as one */

@@ -14,8 +14,9 @@ const REMEMBERED = 1_024
  * Finds the admissions that leave a key with a share of its limit used, or more.
  *
  * What an admission word says of the use errs high. So what decides compares it where the word is at hand, and calls an
- * admission above a bound a suspect: most are none. Of suspects, the units are summed. In a window, the sum tells how far the total may rise until the next one is due: while the word keeps its
- * epoch, a key has used at most what it had used then, and what was admitted since. So a key that uses half of its
+ * admission above a bound a suspect: most are none. Of suspects, the units are summed. In a window, the sum tells how
+ * far the total may rise until the next one is due: while the word keeps its epoch, a key has used at most what it had
+ * used then, and what was admitted since. So a key that uses half of its
  * limit, and whose total is above the share for most of the time, is summed once for many admissions.
  */
 export class NearLimit {

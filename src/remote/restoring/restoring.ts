@@ -91,14 +91,21 @@ interface KeyCharges {
  */
 export class Restoring {
   readonly #store: RestoringStore
-  readonly #keys: LRUCache<string, KeyCharges>
+  readonly #maxKeys: number
+  #made: LRUCache<string, KeyCharges> | undefined
   /** Values of which this process has sent its charges again. */
   restored = 0
 
   /** @param maxKeys the keys whose charges are known, those charged last */
   constructor(store: RestoringStore, maxKeys: number) {
     this.#store = store
-    this.#keys = new (lruCache().LRUCache)({ max: maxKeys })
+    this.#maxKeys = maxKeys
+  }
+
+  /** Made when it is needed, as it reserves memory for all keys: a group's charges are known to its members. */
+  get #keys(): LRUCache<string, KeyCharges> {
+    this.#made ??= new (lruCache().LRUCache)({ max: this.#maxKeys })
+    return this.#made
   }
 
   /** Notes a decision. */
