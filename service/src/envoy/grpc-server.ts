@@ -64,7 +64,12 @@ export async function openGrpcServer(
   server.addService(RATE_LIMIT, { ShouldRateLimit: shouldRateLimit(engine, envoy, log) })
   server.addService(
     HEALTH as ServiceDefinition,
-    healthOf(SERVICE, () => isReady(engine)),
+    healthOf(SERVICE, () =>
+      isReady(engine).catch((error: Error) => {
+        log.error({ stack: error.stack }, 'a health check failed')
+        return false
+      }),
+    ),
   )
   const injector = server.createConnectionInjector(ServerCredentials.createInsecure())
   const take = (socket: Socket): void => injector.injectConnection(socket)
@@ -124,8 +129,10 @@ function shouldRateLimit({ callers }: Engine, envoy: Envoy, log: FastifyBaseLogg
       metrics.called(code, performance.now() - begun)
       send()
     }
-    const succeed = (response: RateLimitResponse): void =>
-      finish('OK', () => answer(null, writeResponse(response)))
+    const succeed = (response: RateLimitResponse): void => {
+      const message = writeResponse(response)
+      finish('OK', () => answer(null, message))
+    }
     const fail = (error: unknown): void => {
       const { code, details } = statusOf(error)
       if (code === Status.INTERNAL) log.error({ stack: (error as Error).stack }, 'a call failed')
@@ -142,7 +149,7 @@ function shouldRateLimit({ callers }: Engine, envoy: Envoy, log: FastifyBaseLogg
       }
       const timer = beforeDeadline(call, () => fail(late()))
       const end = () => clearTimeout(timer)
-      void response.then(succeed, fail).finally(end)
+      void response.then(succeed).catch(fail).finally(end)
     } catch (error) {
       fail(error)
     }

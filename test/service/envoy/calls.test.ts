@@ -3,8 +3,12 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { connect as connectHttp2 } from 'node:http2'
 import { connect } from 'node:net'
 import * as grpc from '@grpc/grpc-js'
+import { Redis } from 'ioredis'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import { poll } from '../../redis/poll.js'
+import { startRedis } from '../../redis/servers.js'
+import { redisTest } from '../../redis/skip.js'
 import { makeCertificate } from '../certificates.js'
 import { engine } from '../engine.js'
 import { temporaryFolder } from '../folder.js'
@@ -113,6 +117,41 @@ test('callers need a token with the scope decide, if tokens are configured', () 
     assert.is(await client.check(''), 'SERVING', 'health needs none')
   })
 })
+
+redisTest(
+  'a health check whose store has a value that can not be read leaves the engine running',
+  async () => {
+    const server = await startRedis()
+    const redis = new Redis(server.port, '127.0.0.1')
+    const monitor = await redis.monitor()
+    const asked: string[][] = []
+    monitor.on('monitor', (_time: string, args: string[]) => asked.push(args))
+    const isProbe = (part: string) => part.includes('{readyz}')
+    try {
+      await withEnvoy(
+        CONFIG,
+        { counts: `redis://127.0.0.1:${server.port}`, deadline: '1m' },
+        async ({ client }) => {
+          assert.is(await client.check(''), 'SERVING')
+          await poll(() => asked.some((args) => args.some(isProbe)), 'the probe')
+          await redis.lpush(asked.flat().find(isProbe)!, 'no counts')
+          assert.is(await client.check(SERVICE), 'NOT_SERVING')
+          const watched = client.watch(SERVICE)
+          for await (const { status } of watched) {
+            assert.is(status, 'NOT_SERVING')
+            break
+          }
+          watched.cancel()
+          assert.is((await client.ask(REQUEST)).overall_code, 'OK')
+        },
+      )
+    } finally {
+      monitor.disconnect()
+      redis.disconnect()
+      await server.stop()
+    }
+  },
+)
 
 test('health says whether the server takes requests, until it ends', () =>
   withEnvoy(CONFIG, { drainDelay: '200ms' }, async ({ client, engine: own }) => {
