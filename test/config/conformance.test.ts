@@ -1,8 +1,10 @@
 // run: full
 // The conformance suite of limiters, on limiters with a configuration store whose keys have no policies. Groups and
 // changes of the window are not possible there.
-process.env.MILLRACE_TEST_CONFIG = '1'
-for (const suite of ['one-rule', 'per-call', 'several-rules', 'refusal-options', 'units', 'units-rules'])
-  await import(`../conformance/${suite}.test.js`)
-
-export {}
+import './with-config.js'
+import '../conformance/one-rule.test.js'
+import '../conformance/per-call.test.js'
+import '../conformance/several-rules.test.js'
+import '../conformance/refusal-options.test.js'
+import '../conformance/units.test.js'
+import '../conformance/units-rules.test.js'

@@ -28,4 +28,9 @@ test('a test file that was built has the marks of its source', () => {
   for (const [name, marks] of written) assert.equal(built.get(name), marks, name)
 })
 
+test('no test file imports others while their tests may have begun', () => {
+  for (const { name, path } of testFiles(root))
+    assert.not.match(readFileSync(path, 'utf8'), /\bimport\([^)]*\.test\.js/, `${name}: import them statically`)
+})
+
 test.run()

@@ -36,6 +36,9 @@ export interface Outcome {
 /** The end of uvu's last lines. */
 export const SUMMARY = /\n {2}Total: .*\n.*Passed: .*\n.*Skipped: .*\n.*Duration: .*\s*$/
 
+/** uvu begins its tests once the process is idle: what is imported later begins another turn beside the first one. */
+const TOTALS = /^ {2}Total: /gm
+
 /** Of a file of `together.ts`: the numbers of passed tests and of all. */
 function countsOf(path: string, output: string): [passed: number, total: number] {
   const [, own = ''] = output.split(`${path}\n`)
@@ -54,6 +57,7 @@ export function outcomeOf(run: Run, ended: Ended): Outcome {
   else if (isLingering) problems.push('did not end by itself after its tests, and was killed')
   else if (code !== 0 && passed === total) problems.push(`exited with ${code}, outside any test`)
   else if (total + skipped === 0) problems.push('has no tests')
+  else if (output.match(TOTALS)!.length > 1) problems.push('ran its tests in several turns: see test/run/marks.test.ts')
   else if (run.files.length > 1)
     for (const { name, path } of run.files) {
       const [, own] = countsOf(path, output)

@@ -28,6 +28,8 @@ const FILES = {
     "// run: own\ntest('a', () => { throw new Error('failed on purpose') }); test.run()",
   'build/test/bad/ends.test.js':
     "// run: own\ntest('a', () => {}); test.run(); process.on('exit', () => process.exit(7))",
+  'build/test/bad/turns.test.js':
+    "// run: own\ntest('a', () => {}); test.run(); setTimeout(() => { test('b', () => {}); test.run() }, 20)",
   'build/test/bad/empty.test.js': '// run: own\ntest.run()',
   'build/test/bad/lingers.test.js': "test('a', () => {}); test.run(); setInterval(() => {}, 1_000)",
   'build/test/many/good.test.js': "test('a', () => { globalThis.met = true }); test.run()",
@@ -88,6 +90,12 @@ test('a failed test, a non-zero exit code and a file without tests are reported 
   assert.match(out, 'bad/ends exited with 7, outside any test')
   assert.match(out, 'bad/empty has no tests')
   assert.match(out, /\nfailed: bad\/empty, bad\/ends, bad\/fails\n1 passed, 3 failed, 0 skipped\n$/)
+})
+
+test('a file whose tests run in several turns, some of them twice or never, is reported', async () => {
+  const { code, out } = await run('bad/turns')
+  assert.is(code, 1)
+  assert.match(out, 'bad/turns ran its tests in several turns')
 })
 
 test('files of a folder share a process, and the files that fail are named', async () => {
