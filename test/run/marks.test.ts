@@ -30,7 +30,11 @@ test('a test file that was built has the marks of its source', () => {
 
 test('no test file imports others while their tests may have begun', () => {
   for (const { name, path } of testFiles(root))
-    assert.not.match(readFileSync(path, 'utf8'), /\bimport\([^)]*\.test\.js/, `${name}: import them statically`)
+    assert.not.match(
+      readFileSync(path, 'utf8'),
+      /\bimport\([^)]*\.test\.js/,
+      `${name}: import them statically`,
+    )
 })
 
 test.run()

@@ -57,7 +57,8 @@ export function outcomeOf(run: Run, ended: Ended): Outcome {
   else if (isLingering) problems.push('did not end by itself after its tests, and was killed')
   else if (code !== 0 && passed === total) problems.push(`exited with ${code}, outside any test`)
   else if (total + skipped === 0) problems.push('has no tests')
-  else if (output.match(TOTALS)!.length > 1) problems.push('ran its tests in several turns: see test/run/marks.test.ts')
+  else if (output.match(TOTALS)!.length > 1)
+    problems.push('ran its tests in several turns: see test/run/marks.test.ts')
   else if (run.files.length > 1)
     for (const { name, path } of run.files) {
       const [, own] = countsOf(path, output)
