@@ -19,9 +19,9 @@ export const OPERATION_LETTER: Readonly<Record<Operation, string>> = {
 }
 
 /**
- * What a value's bytes mean. That of strict limiters is one more if there is a block: see `strict-value.ts`. It is no
- * small number, so that a value that was cut off ends in another one. Layouts before had 1 and 2, in the first byte,
- * where the version of a sliding counter stands.
+ * What a value's bytes mean. That of strict limiters is one more if there is a block, and four more if nodes hold leases:
+ * see `strict-value.ts`. It is no small number, so that a value that was cut off ends in another one. Layouts before had
+ * 1 and 2, in the first byte, where the version of a sliding counter stands.
  */
 export const ValueVersion = {
   COUNTER: 1,
@@ -29,7 +29,17 @@ export const ValueVersion = {
   NARROW_BLOCKED: 0x4d04,
   WIDE: 0x4d05,
   WIDE_BLOCKED: 0x4d06,
+  NARROW_LEASED: 0x4d07,
+  NARROW_LEASED_BLOCKED: 0x4d08,
+  WIDE_LEASED: 0x4d09,
+  WIDE_LEASED_BLOCKED: 0x4d0a,
 } as const
+
+/** Bytes of the record of a node that holds leases, and of what is before its held units: see `strict-value.ts`. */
+export const RECORD = { size: 28, held: 18 } as const
+
+/** What leases add to a version. */
+export const LEASED = ValueVersion.NARROW_LEASED - ValueVersion.NARROW
 
 /** A function of scripts: a birth with one more refund. It takes part in no receipt from before. */
 export const REFUNDED = `local function refunded(born)

@@ -22,6 +22,7 @@ const ROWS: Readonly<Record<string, string>> = {
   'redis/clients': 'remote core',
   'redis/counting': 'redis redis/clients values remote core',
   'redis/groups': 'redis redis/clients redis/packed remote remote/restoring groups api engines memory core',
+  'redis/leases': 'redis redis/packed remote',
   'redis/packed': 'redis redis/clients redis/counting remote remote/restoring engines core',
   'redis/shards': 'redis/clients remote api engines core',
   memcached: 'values remote policies api engines core',

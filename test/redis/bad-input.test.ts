@@ -161,7 +161,7 @@ test('values that no such limiter has written are errors by name, and stay as th
       ['another window', () => client.del(name).then(() => other.check('key'))],
       ['damaged', () => client.set(name, value!.subarray(0, 20))],
       ['damaged', () => client.set(name, ofVersion(ValueVersion.NARROW_BLOCKED))], // it has no block
-      ['version', () => client.set(name, ofVersion(7))],
+      ['version', () => client.set(name, ofVersion(99))],
       ['version', () => client.set(name, ofOldLayout(value!.subarray(-4, -2)))],
       ['another window', () => client.set(name, ofOldLayout(Buffer.from('??')))],
       ['type', () => client.del(name).then(() => client.rpush(name, 'a'))],

@@ -7,7 +7,7 @@
 import { COUNT_REFUSED, SHADOW } from '../../core/verdict.js'
 import { ONE_FLAG, type RemoteRule } from '../../remote/remote-rule.js'
 import { CHANGED_FIELDS, KEY_FAULT, NO_MARK, Verdict } from '../../remote/reply-codes.js'
-import { flagIn, IS_OTHER_TYPE, REFUNDED } from '../script-codes.js'
+import { flagIn, IS_OTHER_TYPE, RECORD, REFUNDED } from '../script-codes.js'
 import { shortcutOf } from './strict-shortcut.js'
 import { layoutOf, VALUE_FUNCTIONS } from './strict-value.js'
 
@@ -44,7 +44,8 @@ local op = ARGV[1]
 local j, reply, o = 0, nil, 0
 local all, read = false, nil -- the values of all keys, and by name which of them have changed; the last one that was read`
 
-const TIME = `
+/** The time of the server in milliseconds. */
+export const TIME = `
 local t = call('TIME')
 local now = t[2] / 1000
 now = t[1] * 1000 + now - now % 1`
@@ -64,7 +65,6 @@ const SCRIPT = `
 reply = reply or {}
 ${IS_OTHER_TYPE}
 ${REFUNDED}
-local max, min = math.max, math.min
 local asks = op == 'c' or op == 't' or op == 'p'
 
 -- time units of a bucket at ms, and the first ms at which that many have passed
@@ -77,32 +77,33 @@ local function fullBy(limit, n)
   return full - token < n and full or n
 end
 
--- when all units have left a sliding window that was charged in granule g last
-local function endOf(g, n, W) return ceil((g + n + 1) * W / n) end
-
-local function save(k, s, z, shape, born, mark, till, entries, emptyMs, isKept)
-  local v = entries .. tailOf(z, shape, born, mark, till)
-  if isTest or till == FOREVER then call('SET', k, v)
-  else
-    -- one that has got less stays as long as before: other processes must see its birth
-    local stays = s and (isKept or born >= BIRTH) and call('PTTL', k) or 0
-    call('SET', k, v, 'PX', max(max(emptyMs, till, now) - now + 1, stays))
-  end
-end
-
 -- that of a fixed window or a bucket. Above a bucket's mark: see MADE_LESS
 local function saveMeter(k, s, shape, born, mark, till, units, emptyMs)
   save(k, s, 6, shape, born, mark, till, pack('>I3I3', mark % LOW[6], units), emptyMs, mark >= MADE_LESS)
 end
 
 -- when so many units have left a sliding window to which some are charged in granule g
-local function leaves(s, z, kept, base, mark, g, left, n, W)
+local function leaves(s, z, kept, base, mark, g, left, n, W, records, charged)
   local at = g
+  if records then
+    local list = listOf(s, z, kept, base, mark)
+    list[#list + 1] = {g, charged}
+    for q = ${RECORD.held + 1}, #records, ${RECORD.size} do
+      local units, ends = up('>I4I6', records, q)
+      list[#list + 1] = {floor(ends * n / W), units}
+    end
+    table.sort(list, function(x, y) return x[1] < y[1] end)
+    for _, granule in ipairs(list) do
+      left, at = left - granule[2], granule[1]
+      if left <= 0 then break end
+    end
+    return endOf(at, n, W) - now
+  end
   for q = kept - 2 * z + 1, 1, -z do
     local e, c = up(ENTRY[z], s, q)
     if (c - base) % UNITS >= left then at = mark - (mark - e) % LOW[z]; break end
   end
-  return ceil((at + n + 1) * W / n) - now
+  return endOf(at, n, W) - now
 end
 
 local costs = A
@@ -121,10 +122,11 @@ for j = j, K - 1 do
       fault = ${KEY_FAULT.TYPE}
       break
     end
-    local bytes, born, mark, a, till, sum = 0, now, 0, 0, 0, 0
+    local bytes, born, mark, a, till, count, sum = 0, now, 0, 0, 0, 0, 0
     local kept, base, g, need, free, full = 0, 0, 0, 0, 0, limit
+    local held, last, records, lastHeld = 0, 0, nil, 0
     if s then
-      bytes, born, mark, a, till = parse(s, z, shape, alg == 0)
+      bytes, born, mark, a, till, count = parse(s, z, shape, alg == 0)
       if not bytes then fault = born; break end
     end
     -- g: the place of a charge now; sum: used, in units of the algorithm; need: of the cost; free: left
@@ -134,8 +136,9 @@ for j = j, K - 1 do
         if g < mark then g = mark end
         kept, base = inWindow(s, z, bytes, n - (g - mark))
         sum = (a - base) % UNITS
+        if count > 0 then held, last, records, lastHeld = leasesOf(s, bytes, count, g, n, W) end
       end
-      need, free = cost, limit - sum
+      need, free = cost, limit - sum - held
     elseif alg == 1 then
       g = mark
       if s and a > 0 and now < mark + W then sum = a else g = floor(now / n) * n end
@@ -154,7 +157,7 @@ for j = j, K - 1 do
       if cost > limit or till == FOREVER then wait = -1
       else
         if cost > 0 and need > free then
-          if alg == 0 then wait = leaves(s, z, kept, base, mark, g, need - free, n, W)
+          if alg == 0 then wait = leaves(s, z, kept, base, mark, g, need - free, n, W, records, 0)
           elseif alg == 1 then wait = g + W - now
           else wait = msOf(unitsAt(g, n, W) + need - free, n, W) - now end
         end
@@ -162,7 +165,7 @@ for j = j, K - 1 do
       end
       if ${flagIn('flags', ONE_FLAG * SHADOW)} then verdict = ${Verdict.SHADOWED} else refused = true end
     end
-    st[i] = {s, born, mark, a, till, kept, base, sum, g, need, verdict, wait, k, shape, limit, n, W, alg, flags, cost, z, full}
+    st[i] = {s, born, mark, a, till, kept, base, sum, g, need, verdict, wait, k, shape, limit, n, W, alg, flags, cost, z, full, held, last, records, lastHeld}
   end
 
   if fault then
@@ -184,7 +187,7 @@ for j = j, K - 1 do
     local agedMs = op == 'a' and ARGV[costs + #KEYS + 1 + j] + 0 or 0
     local charges = op == 'n' or op == 'a' or (op == 'c' or op == 't') and not refused
     for i = 1, R do
-      local s, born, mark, a, till, kept, base, sum, g, need, verdict, wait, k, shape, limit, n, W, alg, flags, cost, z, full = unpack(st[i])
+      local s, born, mark, a, till, kept, base, sum, g, need, verdict, wait, k, shape, limit, n, W, alg, flags, cost, z, full, held, last, records, lastHeld = unpack(st[i], 1, 26)
       local unmarked = asks and till > now and ${NO_MARK.BLOCKED} or ${NO_MARK.NOTHING}
       local receipt, result, ms, newest = unmarked, 0, 0, nil
       local isOver = verdict ~= ${Verdict.ADMITTED}
@@ -202,7 +205,7 @@ for j = j, K - 1 do
         if isOver then -- it must wait for its own charge, too
           receipt = unmarked
           local later
-          if alg == 0 then later = leaves(s, z, kept, base, mark, g, min(sum + need, UNITS - 1) + need - limit, n, W)
+          if alg == 0 then later = leaves(s, z, kept, base, mark, g, min(sum + need, UNITS - 1) + held + need - limit, n, W, records, need)
           elseif alg == 1 then later = g + W - now
           else later = msOf(unitsAt(g, n, W) + min(sum + need, 3 * n) + need - full, n, W) - now end
           if wait >= 0 then wait = max(wait, later) end
@@ -215,13 +218,13 @@ for j = j, K - 1 do
           while at > 0 and list[at][1] > old do at = at - 1 end
           if at > 0 and list[at][1] == old then list[at][2] = list[at][2] + need
           else table.insert(list, at + 1, {old, need}) end
-          if g - old <= n then save(k, s, z, shape, born, g, till, entriesOf(list, z, g), endOf(g, n, W))
+          if g - old <= n then save(k, s, z, shape, born, g, till, entriesOf(list, z, g), endOf(max(g, last), n, W), nil, records)
           else receipt = -1 end
         elseif alg == 0 then
           sum = sum + need
           a = (a + need) % UNITS
           if s and mark == g then call('SETRANGE', k, z - 3, pack('>I3', a))
-          else save(k, s, z, shape, born, g, till, entriesWith(s, z, kept, g, a), endOf(g, n, W)) end
+          else save(k, s, z, shape, born, g, till, entriesWith(s, z, kept, g, a), endOf(max(g, last), n, W), nil, records) end
           mark = g
         elseif alg == 1 then
           sum = min(sum + need, 2097151)
@@ -252,7 +255,7 @@ for j = j, K - 1 do
           end
           given = whole - left
           sum = sum - given
-          if given > 0 then save(k, s, z, shape, born, mark, till, entriesOf(list, z, mark), endOf(mark, n, W)) end
+          if given > 0 then save(k, s, z, shape, born, mark, till, entriesOf(list, z, mark), endOf(max(mark, last), n, W), nil, records) end
         elseif alg == 1 then
           if not mine or mine == g then given = min(sum, cost) end
           if not mine then newest = given end
@@ -276,7 +279,7 @@ for j = j, K - 1 do
           if alg == 0 then
             local isEmpty = not s or g - mark > n
             local entries = isEmpty and entriesWith(s, z, kept, g, a) or sub(s, 1, kept)
-            save(k, s, z, shape, born, isEmpty and g or mark, till, entries, endOf(g, n, W))
+            save(k, s, z, shape, born, isEmpty and g or mark, till, entries, endOf(max(g, last), n, W), nil, records)
           elseif alg == 1 then saveMeter(k, s, shape, born, g, till, sum, g + W)
           else saveMeter(k, s, shape, born, g + base, till, sum, msOf(unitsAt(g, n, W) + sum, n, W)) end
         end
@@ -285,16 +288,15 @@ for j = j, K - 1 do
         born = refunded(born)
         if alg == 2 then mark = mark + base end
         local entries = alg == 0 and entriesOf({}, z, mark) or pack(ENTRY[z], mark % LOW[z], 0)
-        call('SET', k, entries .. tailOf(z, shape, born, mark, 0), 'KEEPTTL')
-        if till == FOREVER and not isTest then call('PEXPIRE', k, 3 * W) end
+        call('SET', k, entries .. tailOf(z, shape, born, mark, 0, records), 'KEEPTTL')
+        if till == FOREVER and not isTest then call('PEXPIRE', k, max(3 * W, endOf(last, n, W) - now + 1)) end
       end
       if asks then
-        local left, reset = limit - sum, 0
+        local left, reset = limit - sum - held, 0
         if alg == 0 then
-          if sum > 0 then
-            local newest = counts and need > 0 and g or newestOf(s, z, st[i][3])
-            reset = ceil((newest + n + 1) * W / n) - now
-          end
+          local newest = lastHeld
+          if sum > 0 then newest = max(newest, counts and need > 0 and g or newestOf(s, z, st[i][3])) end
+          if sum + held > 0 then reset = endOf(newest, n, W) - now end
         elseif alg == 1 then if sum > 0 then reset = g + W - now end
         else
           left = floor((full - sum) * limit / full)

@@ -1,14 +1,19 @@
 // The value of a key of one rule, as `strict-script.ts` writes it: one string of entries and a tail.
 //
-//   entry, entry, ... the newest first | blocked until 6 | birth 6 | high 6 or 4 | shape 2 | version 2
+//   entry, entry, ... the newest first | record, record, ... | records 2 | blocked until 6 | birth 6 | high 6 or 4
+//     | shape 2 | version 2
 //   entry: granule, its low 1 or 3 bytes | units 3
+//   record: node 8 | seq 4 | spent 6 | held 4 | end 6
 //
 //   units    all that were charged to this value, up to this granule and with it, modulo 2^24
 //   until    milliseconds; 2^48 - 1: for ever. The version says whether it is there
+//   record   a node with leases: the number of its last message, the units that it has spent ever and those that it
+//            holds, and when its lease ends, in milliseconds. The version says whether there are records
 //   birth    milliseconds in the low 43 bits; above them a count of refunds by key and of clearings, modulo 32
 //   high     the bytes of the newest granule above those in its entry
 //   shape    a checksum of algorithm, window and granules: another limiter's value is an error by name
-//   version  ValueVersion, which says whether there is a block. Another one is an error by name
+//   version  ValueVersion, which says whether there is a block, and whether there are records. Another one is an error by
+//            name
 //
 // The units of a granule are the difference of its entry and the next one. The last entry is of a granule that has
 // left, or of none: the units in the window are those of the first entry less those of the newest one that has left.
@@ -24,11 +29,15 @@
 // A bucket's mark has more above its 43 bits: whether something was given back or unblocked, one bit, and how often
 // the bucket was charged after it was empty, modulo 512.
 //
+// The units that nodes hold count like those of the granule in which the lease ends, because a node may spend them at
+// the last moment of it. Afterwards the record is gone, and the next writer leaves it out. A value without records is
+// that of a strict limiter.
+//
 // The length of a value is even. That of sliding counters is odd, and so was that of versions 1 and 2.
 import { ALGORITHM_ROWS } from '../../core/algorithms.js'
 import type { RemoteRule } from '../../remote/remote-rule.js'
 import { BIRTH_RANGE_MS, KEY_FAULT } from '../../remote/reply-codes.js'
-import { ValueVersion } from '../script-codes.js'
+import { LEASED, RECORD, ValueVersion } from '../script-codes.js'
 
 export interface ValueLayout {
   /** Bytes of an entry. */
@@ -59,10 +68,12 @@ export function layoutOf({ rule, parts }: RemoteRule): ValueLayout {
 }
 
 /**
- * Functions of the script. `z`: bytes of an entry. `kept`: bytes of the entries of `s` that count, and of the newest
- * one that has left; 0 if there is no value. `base`: the units of that one. `mark`: the newest granule.
+ * Functions of the scripts, which have the time in `now`. `z`: bytes of an entry. `kept`: bytes of the entries of `s` that
+ * count, and of the newest one that has left; 0 if there is no value. `base`: the units of that one. `mark`: the newest
+ * granule. `records`: those that count, as text; nil: none. `last`: the newest granule in which one of them ends, or 0.
  */
 export const VALUE_FUNCTIONS = `
+local max, min = math.max, math.min
 local FOREVER, BIRTH, UNITS = 281474976710655, ${BIRTH_RANGE_MS}, 16777216
 -- of a bucket: above its mark, and to count one more time that it was charged when it was empty
 local MADE_LESS, FILLED, MOST_FILLED = ${BIRTH_RANGE_MS}, ${2 * BIRTH_RANGE_MS}, ${1024 * BIRTH_RANGE_MS}
@@ -84,22 +95,52 @@ local function faultOf(s, shape)
   end
   if len < 20 then return ${KEY_FAULT.CUT} end
   local own, version = up('>I2I2', s, len - 3)
-  local isKnown = version >= ${ValueVersion.NARROW} and version <= ${ValueVersion.WIDE_BLOCKED}
+  local isKnown = version >= ${ValueVersion.NARROW} and version <= ${ValueVersion.WIDE_LEASED_BLOCKED}
   if isKnown == (own == shape) then return ${KEY_FAULT.CUT} end
   return isKnown and ${KEY_FAULT.SHAPE} or ${KEY_FAULT.VERSION}
 end
 
--- bytes of the entries, birth, mark, units of the newest entry, end of a block; or nil and a fault
+-- bytes of the entries, birth, mark, units of the newest entry, end of a block, number of records; or nil and a fault
 local function parse(s, z, shape, isSliding)
-  local len, tail = #s, TAIL_BYTES[z]
-  if len < z + tail then return nil, faultOf(s, shape) end
-  local born, high, own, version = up(TAIL[z], s, len - tail + 1)
-  local isBlocked = version == VERSION[z] + 1
-  local bytes = len - tail - (isBlocked and 6 or 0)
-  if own ~= shape or not isBlocked and version ~= VERSION[z] or bytes % z ~= 0 or bytes < z
-    or isSliding ~= (bytes > z) then return nil, faultOf(s, shape) end
+  local rest = #s - TAIL_BYTES[z]
+  if rest < z then return nil, faultOf(s, shape) end
+  local born, high, own, version = up(TAIL[z], s, rest + 1)
+  local kind, till, records = version - VERSION[z], 0, 0
+  if own == shape and (kind == 1 or kind == ${LEASED + 1}) and rest >= 6 then
+    rest, kind = rest - 6, kind - 1
+    till = up('>I6', s, rest + 1)
+  end
+  if own == shape and kind == ${LEASED} and rest >= 2 then
+    records = up('>I2', s, rest - 1)
+    kind = records == 0 and 1 or 0
+    rest = rest - 2 - ${RECORD.size} * records
+  end
+  if own ~= shape or kind ~= 0 or rest % z ~= 0 or rest < z
+    or isSliding ~= (rest > z) then return nil, faultOf(s, shape) end
   local low, units = up(ENTRY[z], s)
-  return bytes, born, high * LOW[z] + low, units, isBlocked and up('>I6', s, bytes + 1) or 0
+  return rest, born, high * LOW[z] + low, units, till, records
+end
+
+-- of the records after so many bytes, but for the one at \`mine\`, those that count in granule g: held units, \`last\`,
+-- \`records\`, the granule in which the last held units end, and how many leases have not ended
+local function leasesOf(s, bytes, count, g, n, W, mine)
+  local held, last, lastHeld, active, from, parts = 0, 0, 0, 0, bytes + 1, ''
+  local to = bytes + ${RECORD.size} * count
+  for q = from, to, ${RECORD.size} do
+    local units, ends = up('>I4I6', s, q + ${RECORD.held})
+    local granule = floor(ends * n / W)
+    if q == mine or granule < g - n then
+      parts = parts .. sub(s, from, q - 1)
+      from = q + ${RECORD.size}
+    else
+      held = held + units
+      if ends >= now then active = active + 1 end
+      if granule > last then last = granule end
+      if units > 0 and granule > lastHeld then lastHeld = granule end
+    end
+  end
+  local records = parts .. sub(s, from, to)
+  return held, last, records ~= '' and records or nil, lastHeld, active
 end
 
 -- \`kept\` and \`base\`, if granules have left that are more than \`most\` before the newest one
@@ -158,8 +199,23 @@ local function entriesWith(s, z, kept, g, units)
   return pack(ENTRY[z] .. 'c' .. kept, g % LOW[z], units, s)
 end
 
-local function tailOf(z, shape, born, mark, till)
-  local tail = pack(TAIL[z], born, floor(mark / LOW[z]), shape, VERSION[z] + (till > 0 and 1 or 0))
-  return till > 0 and pack('>I6', till) .. tail or tail
+local function tailOf(z, shape, born, mark, till, records)
+  local version = VERSION[z] + (till > 0 and 1 or 0) + (records and ${LEASED} or 0)
+  local tail = pack(TAIL[z], born, floor(mark / LOW[z]), shape, version)
+  if till > 0 then tail = pack('>I6', till) .. tail end
+  return records and records .. pack('>I2', #records / ${RECORD.size}) .. tail or tail
+end
+
+-- when all units have left a sliding window that was charged in granule g last
+local function endOf(g, n, W) return ceil((g + n + 1) * W / n) end
+
+local function save(k, s, z, shape, born, mark, till, entries, emptyMs, isKept, records)
+  local v = entries .. tailOf(z, shape, born, mark, till, records)
+  if isTest or till == FOREVER then call('SET', k, v)
+  else
+    -- one that has got less stays as long as before: other processes must see its birth
+    local stays = s and (isKept or born >= BIRTH) and call('PTTL', k) or 0
+    call('SET', k, v, 'PX', max(max(emptyMs, till, now) - now + 1, stays))
+  end
 end
 `

@@ -3,14 +3,16 @@ import { randomBy, run } from './simulation.mjs'
 
 const pick = (random, from) => from[Math.floor(random() * from.length)]
 
-/** A random fleet, network and load of this number. */
-export function randomRun(seed, mistake) {
+/** A random fleet, network and load of this number. @param makeServer another server than that of the model */
+export function randomRun(seed, mistake, makeServer) {
   const random = randomBy(seed)
   const windowMs = 6000
-  const rules = [{ limit: pick(random, [1, 3, 10, 30, 100]), windowMs, parts: pick(random, [1, 2, 6, 60]) }]
+  const rules = [
+    { limit: pick(random, [1, 3, 10, 30, 100]), windowMs, parts: pick(random, [1, 2, 6, 60, 300]) },
+  ]
   for (let more = pick(random, [0, 0, 1, 2]); more > 0; more--) {
     const limit = Math.ceil(rules[0].limit * (0.5 + random()))
-    rules.push({ limit, windowMs: pick(random, [1000, 3000, 6000]), parts: pick(random, [1, 6, 60]) })
+    rules.push({ limit, windowMs: pick(random, [1000, 3000, 6000]), parts: pick(random, [1, 7, 60, 300]) })
   }
   const drift = 0.0009
   const nodes = 1 + Math.floor(random() * 6)
@@ -31,7 +33,8 @@ export function randomRun(seed, mistake) {
     deadlineMs: pick(random, [50, 500, 3000]),
   }
   const untilMs = windowMs * 6
-  return run({ settings, clocks, network, plan: planOf(random, settings, nodes, untilMs), untilMs })
+  const plan = planOf(random, settings, nodes, untilMs)
+  return run({ settings, clocks, network, plan, untilMs }, makeServer)
 }
 
 function planOf(random, { rules, leaseMs }, nodes, untilMs) {

@@ -36,9 +36,10 @@ export class Server {
    */
   message(now, { id, seq, rules, direct, wants }) {
     this.trips++
-    const values = S.rules.map((rule, r) => this.#valueAt(r, now, rule))
+    const values = this.valuesAt(now)
     if (S.mistake !== 'old messages count' && values.some(({ nodes }) => seq <= (nodes.get(id)?.seq ?? 0)))
       return undefined
+    this.#values = values
     for (const [r, value] of values.entries()) {
       const { held, spent, acked, ages } = rules[r]
       const known = value.nodes.get(id)
@@ -48,35 +49,81 @@ export class Server {
       const fresh = Math.max(0, spent - settled)
       settle(value, S.rules[r], now, fresh, ages)
     }
+    const isBlocked = values.some(({ untilMs }) => untilMs > now)
     const admitted = direct.map((cost) => charge(values, now, cost))
-    const leased = wants > 0 ? this.#lease(values, now, id, wants, rules[0].least) : 0
+    const leased = wants > 0 && !isBlocked ? this.#lease(values, now, id, wants, rules[0].least) : 0
+    const refused = direct.filter((_, i) => !admitted[i])
     return {
       ...{ seq, leased, admitted, now },
       births: values.map(({ birth }) => birth),
-      extends: wants > 0 || S.mistake === 'a return extends the lease',
+      extends: (wants > 0 && !isBlocked) || S.mistake === 'a return extends the lease',
       active: activeAt(values[0], now, id),
-      waitMs: admitted.includes(false) ? waitAt(values, now, Math.min(...direct)) : 0,
+      waitMs: refused.length > 0 ? waitAt(values, now, Math.min(...refused)) : 0,
     }
   }
 
   /** A decision of a caller that holds no leases. */
   strict(now, cost) {
     this.trips++
-    const values = S.rules.map((rule, r) => this.#valueAt(r, now, rule))
-    if (S.mistake !== 'a strict caller sees no leases') return charge(values, now, cost)
-    return charge(
-      values.map((value) => ({ ...value, nodes: new Map() })),
-      now,
-      cost,
-    )
+    const values = this.valuesAt(now)
+    const isSeen = S.mistake !== 'a strict caller sees no leases'
+    const seen = isSeen ? values : values.map((value) => ({ ...value, nodes: new Map() }))
+    const isAdmitted = charge(seen, now, cost)
+    if (isAdmitted) this.#values = values
+    return isAdmitted
   }
 
-  /** Charges that were lost with an earlier value. */
+  /** Charges that were made some time ago: of a value that was lost, or a penalty. */
   restore(now, r, aged) {
-    const rule = S.rules[r]
-    const value = this.#valueAt(r, now, rule)
-    for (const { units, ageMs } of aged) put(value, granuleOf(rule, now - ageMs), units)
-    return value.birth
+    const values = this.valuesAt(now)
+    for (const { units, ageMs } of aged) {
+      const isKept = put(values[r], S.rules[r], now, now - ageMs, units)
+      if (isKept) this.#values[r] = values[r]
+    }
+    return values[r].birth
+  }
+
+  block(now, ms) {
+    this.#values = this.valuesAt(now)
+    for (const value of this.#values) value.untilMs = now + ms
+  }
+
+  unblock() {
+    for (const value of this.#values) if (value !== undefined) value.untilMs = 0
+  }
+
+  /** Nodes may still spend what they hold, so that counts on. */
+  clear() {
+    this.unblock()
+    for (const value of this.#values) value?.sums.clear()
+  }
+
+  /** Of each rule, of the oldest units. What nodes hold is not charged. */
+  refund(now, units) {
+    for (const { sums } of this.valuesAt(now)) {
+      let left = units
+      for (const granule of [...sums.keys()].sort((a, b) => a - b)) {
+        const given = Math.min(left, sums.get(granule))
+        left -= given
+        if (given === sums.get(granule)) sums.delete(granule)
+        else sums.set(granule, sums.get(granule) - given)
+      }
+    }
+  }
+
+  /** The value of each rule, without what does not count any more. A value is born by what is written to it first. */
+  valuesAt(now) {
+    return S.rules.map((rule, r) => {
+      const value = this.#values[r] ?? { birth: now, untilMs: 0, sums: new Map(), nodes: new Map() }
+      const oldest = oldestOf(rule, now)
+      for (const granule of value.sums.keys()) if (granule < oldest) value.sums.delete(granule)
+      for (const [id, { endMs }] of value.nodes) {
+        const isGone =
+          S.mistake === 'a record ends with its lease' ? endMs < now : granuleOf(rule, endMs) < oldest
+        if (isGone) value.nodes.delete(id)
+      }
+      return value
+    })
   }
 
   #lease(values, now, id, wants, least) {
@@ -92,25 +139,22 @@ export class Server {
     }
     return units
   }
-
-  #valueAt(r, now, rule) {
-    this.#values[r] ??= { birth: now, sums: new Map(), nodes: new Map() }
-    const value = this.#values[r]
-    const oldest = granuleOf(rule, now) - rule.parts
-    for (const granule of value.sums.keys()) if (granule < oldest) value.sums.delete(granule)
-    for (const [id, { endMs }] of value.nodes) {
-      const isGone =
-        S.mistake === 'a record ends with its lease' ? endMs < now : granuleOf(rule, endMs) < oldest
-      if (isGone) value.nodes.delete(id)
-    }
-    return value
-  }
 }
 
 const granuleOf = ({ windowMs, parts }, ms) => Math.floor((ms * parts) / windowMs)
 
-function put({ sums }, granule, units) {
-  if (units > 0) sums.set(granule, (sums.get(granule) ?? 0) + units)
+/** The oldest granule that counts. */
+const oldestOf = (rule, now) => granuleOf(rule, now) - rule.parts
+
+/** When the units of a granule have left. */
+export const leaveAt = ({ windowMs, parts }, granule) => Math.ceil(((granule + parts + 1) * windowMs) / parts)
+
+/** Charges units as of a time, if they count still. */
+function put({ sums }, rule, now, ms, units) {
+  const granule = granuleOf(rule, ms)
+  if (units === 0 || granule < oldestOf(rule, now)) return false
+  sums.set(granule, (sums.get(granule) ?? 0) + units)
+  return true
 }
 
 /** Fresh units, by the ages of those that were spent last: what is older in the list was settled before. */
@@ -123,12 +167,12 @@ function settle(value, rule, now, fresh, ages) {
     settledBefore -= skipped
     const own = Math.min(left, units - skipped)
     left -= own
-    put(value, granuleOf(rule, now - ageMs), own)
+    put(value, rule, now, now - ageMs, own)
   }
-  put(value, granuleOf(rule, now), left)
+  put(value, rule, now, now, left)
 }
 
-function freeOf({ sums, nodes }, { limit }) {
+export function freeOf({ sums, nodes }, { limit }) {
   let free = limit
   for (const units of sums.values()) free -= units
   for (const { held } of nodes.values()) free -= held
@@ -137,8 +181,8 @@ function freeOf({ sums, nodes }, { limit }) {
 
 /** All rules, or none. */
 function charge(values, now, cost) {
-  if (values.some((value, r) => freeOf(value, S.rules[r]) < cost)) return false
-  for (const [r, value] of values.entries()) put(value, granuleOf(S.rules[r], now), cost)
+  if (values.some((value, r) => value.untilMs > now || freeOf(value, S.rules[r]) < cost)) return false
+  for (const [r, value] of values.entries()) put(value, S.rules[r], now, now, cost)
   return true
 }
 
@@ -148,18 +192,17 @@ function activeAt({ nodes }, now, id) {
   return Math.max(1, active)
 }
 
-/** When units leave, or a lease ends. Never longer than until there is room. */
+/** When units leave, a lease ends, or a block. Never longer than until there is room. */
 function waitAt(values, now, cost) {
   let wait = 1
   for (const [r, value] of values.entries()) {
     const rule = S.rules[r]
+    wait = Math.max(wait, value.untilMs - now)
     if (freeOf(value, rule) >= cost) continue
-    const granuleMs = rule.windowMs / rule.parts
     let first = Number.POSITIVE_INFINITY
-    for (const granule of value.sums.keys())
-      first = Math.min(first, (granule + rule.parts + 1) * granuleMs - now)
+    for (const granule of value.sums.keys()) first = Math.min(first, leaveAt(rule, granule) - now)
     for (const { held, endMs } of value.nodes.values())
-      if (held > 0) first = Math.min(first, Math.max(granuleMs, endMs - now))
+      if (held > 0) first = Math.min(first, Math.max(Math.ceil(rule.windowMs / rule.parts), endMs - now))
     if (Number.isFinite(first)) wait = Math.max(wait, first)
   }
   return wait

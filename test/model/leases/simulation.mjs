@@ -98,10 +98,10 @@ class Simulation {
   admitted = []
   refused = 0
   losses = []
-  server = new Server()
 
-  constructor({ clocks, network }) {
+  constructor({ clocks, network, server }) {
     this.#network = network
+    this.server = server
     this.machines = clocks.map((clock, i) => new Machine(this, i, clock))
   }
 
@@ -190,11 +190,12 @@ class Simulation {
  *
  * @param clocks of each machine: how many milliseconds it is off, and by which share it goes wrong
  * @param network for each message the milliseconds there and back; undefined: lost. `doubled`: when it comes once more
+ * @param makeServer another one than that of the model
  * @returns what was admitted, when; how often the server was asked; and `wrong`, if a window was over
  */
-export function run({ settings, clocks, network, plan, untilMs }) {
+export function run({ settings, clocks, network, plan, untilMs }, makeServer = () => new Server()) {
   setUp(settings)
-  const simulation = new Simulation({ clocks, network })
+  const simulation = new Simulation({ clocks, network, server: makeServer() })
   simulation.run(plan, untilMs)
   const { admitted, refused, losses, server } = simulation
   admitted.sort((a, b) => a.at - b.at)
