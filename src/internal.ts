@@ -10,6 +10,7 @@ export {
   shownUrl,
   WrongAddress,
 } from './config/store-address.js'
+export { checkedPolicies } from './config/stores/file/policy-file.js'
 export { ALGORITHM_OPTIONS } from './core/algorithms.js'
 export { monotonicClock } from './core/clock.js'
 export { isBlocked } from './core/decision-counts.js'

@@ -1,5 +1,5 @@
 /** Policies in a file of JSON or YAML, which people edit: watched, and swapped whole. */
-import { extname, resolve } from 'node:path'
+import { resolve } from 'node:path'
 import { invalid, MillraceError } from '../core/errors.js'
 import { refuseUnknown } from '../core/option-names.js'
 import type { SyncConfigStore } from './config-store.js'
@@ -7,11 +7,10 @@ import { type Listed, type PolicyEntry, type RawDocument, SyncDocumentStore } fr
 import type { PolicyDocument } from './policy.js'
 import { countKeys } from './policy-keys.js'
 import { FileWatch } from './stores/file/file-watch.js'
-import { jsonText } from './stores/file/json-text.js'
+import { formatOf } from './stores/file/format-of.js'
 import { differing, documentsIn, isSame, readText } from './stores/file/policy-file.js'
 import { replaceFile } from './stores/file/replace-file.js'
 import type { TextFormat } from './stores/file/text-format.js'
-import { yamlText } from './stores/file/yaml-text.js'
 import { byUtf8 } from './utf8-order.js'
 
 export type * from './store-types.js'
@@ -67,15 +66,8 @@ export function fileConfig(options: FileConfigOptions): SyncConfigStore {
   if (typeof options !== 'object' || options === null) throw invalid('options', options, '{ path }')
   refuseUnknown(options, ['path'], (name, expected) => invalid('options', name, expected))
   const { path } = options
-  const format = typeof path === 'string' && path !== '' ? FORMATS[extname(path).toLowerCase()] : undefined
-  if (format === undefined) throw invalid('path', path, 'a path that ends in .json, .yaml or .yml')
-  return new FileConfig(resolve(path), format())
-}
-
-const FORMATS: Record<string, () => TextFormat> = {
-  '.json': () => jsonText,
-  '.yaml': yamlText,
-  '.yml': yamlText,
+  const format = formatOf(path)
+  return new FileConfig(resolve(path), format)
 }
 
 /** A change that waits to be written. */

@@ -9,7 +9,7 @@ import { importsOf, readText, sourcesIn, withoutComments } from './root.js'
 /** By folder, from the outside inward: the other folders that it may import. '.' is what stands in no folder. */
 const ROWS: Readonly<Record<string, string>> = {
   metrics: 'http fetch remote api core',
-  '.': 'create policies groups http/headers limiters api engines shared-file memory config core',
+  '.': 'create policies groups http/headers limiters api engines shared-file memory config config/stores/file core',
   http: 'http/addresses http/headers http/nest http/routes create api memory core',
   'http/addresses': 'http core',
   'http/headers': 'http http/routes api core',

@@ -1,5 +1,6 @@
-import { existsSync, writeFileSync } from 'node:fs'
+import { existsSync, statSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
+import { join } from 'node:path'
 import { MillraceError } from 'millrace'
 import type { ConfigStore } from 'millrace/config/memory'
 import { type StoreAddress, shownUrl } from 'millrace/internal'
@@ -73,15 +74,12 @@ const OPENERS: {
  * Opens the store of a URL for `act`, and closes it. With `creates`, a store that does not exist is made.
  * @throws UsageError for a wrong URL, or a client that is not installed; FailedOperation if the store fails
  */
-export async function withStore<T>(
+export function withStore<T>(
   url: string,
   { creates }: { creates: boolean },
   act: (store: ConfigStore) => Promise<T>,
 ): Promise<T> {
-  const address = storeAddress(url)
-  if (!creates && 'path' in address && !existsSync(address.path))
-    throw new UsageError(`--store: expected a store that exists, got ${JSON.stringify(url)}`)
-  try {
+  return atStore(url, { creates }, async (address) => {
     if (creates && address.kind === 'file' && !existsSync(address.path))
       writeFileSync(address.path, '{}\n', { flag: 'wx' }) // JSON is YAML, too
     const { store, end } = await open(address)
@@ -91,6 +89,20 @@ export async function withStore<T>(
       await store.close()
       end()
     }
+  })
+}
+
+/** Calls `act` with the address of a store, which exists unless it `creates` one. Throws as {@link withStore} does. */
+export async function atStore<T>(
+  url: string,
+  { creates }: { creates: boolean },
+  act: (address: StoreAddress) => Promise<T>,
+): Promise<T> {
+  const address = storeAddress(url)
+  if (!creates && 'path' in address && !exists(address))
+    throw new UsageError(`--store: expected a store that exists, got ${JSON.stringify(url)}`)
+  try {
+    return await act(address)
   } catch (error) {
     if (error instanceof UsageError || error instanceof FailedOperation) throw error
     const name = missingPackage(error)
@@ -100,9 +112,18 @@ export async function withStore<T>(
     }
     if (error instanceof MillraceError && error.code === 'ERR_MILLRACE_INVALID_OPTION')
       throw new UsageError(`--store: ${error.message}`, { cause: error }) // such as a prefix that Redis refuses
+    const { syscall } = Object((error as Error).cause) as NodeJS.ErrnoException
+    if (error instanceof MillraceError && 'path' in address && syscall !== undefined)
+      throw new UsageError(`--store: ${error.message}`, { cause: error }) // a file that can't be read
     if (error instanceof MillraceError) throw new FailedOperation(error.message, { cause: error })
     throw new FailedOperation(`${shownUrl(url)}: ${(error as Error).message}`, { cause: error })
   }
+}
+
+/** A folder without a database is no store: LMDB would make one there. */
+function exists({ kind, path }: StoreAddress & { path: string }): boolean {
+  if (!existsSync(path)) return false
+  return kind !== 'lmdb' || !statSync(path).isDirectory() || existsSync(join(path, 'data.mdb'))
 }
 
 function open(address: StoreAddress): Promise<Opened> {

@@ -1,3 +1,4 @@
+import { checkedPolicies, shownUrl } from 'millrace/internal'
 import {
   type Environment,
   FailedOperation,
@@ -13,7 +14,7 @@ import { checkFile } from './checked-file.js'
 import { errorsIn } from './import.js'
 import { INTERRUPTED, interruptible } from './interrupt.js'
 import { lineOf } from './list.js'
-import { withStore } from './open-store.js'
+import { atStore, withStore } from './open-store.js'
 import { type AddCommand, jsonOption, type StoreOptions, storeIn, storeOption } from './options.js'
 import { pagesOf } from './pages.js'
 import { withPolicyFile } from './policy-file.js'
@@ -47,23 +48,35 @@ export const validateCommand: AddCommand = (config, environment, exit) => {
 async function validateStore(url: string, json: boolean, { stdout, stderr }: Environment): Promise<void> {
   const progress = new Progress(stderr)
   let [documents, faults] = [0, 0]
+  const tell = async (text: string) => {
+    faults++
+    progress.done()
+    await print(stdout, `${text}\n`)
+  }
   try {
-    await withStore(url, { creates: false }, async (store) => {
-      for await (const page of pagesOf(store)) {
-        documents += page.length
-        for (const one of page) {
-          if (one.policy !== undefined) continue
-          faults++
-          progress.done()
-          const text = json ? inertJson(lineOf(one)) : printable(`${one.key}: ${faultOf(one)}`)
-          await print(stdout, `${text}\n`)
-        }
-        progress.show(() => `${grouped(documents)} documents read`)
+    await atStore(url, { creates: false }, async (address) => {
+      // A file store is whole or not there: it would name what is wrong first, and nothing else.
+      if (address.kind === 'file') {
+        const checked = checkedPolicies(address.path)
+        documents = checked.documents
+        for (const { key, error } of checked.faults)
+          await tell(json ? inertJson({ key, error: error.message }) : inertMessage(error.message))
+        return
       }
+      await withStore(url, { creates: false }, async (store) => {
+        for await (const page of pagesOf(store)) {
+          documents += page.length
+          for (const one of page)
+            if (one.policy === undefined)
+              await tell(json ? inertJson(lineOf(one)) : printable(`${one.key}: ${faultOf(one)}`))
+          progress.show(() => `${grouped(documents)} documents read`)
+        }
+      })
     })
   } finally {
     progress.done()
   }
+  if (faults > documents) throw new FailedOperation(`${shownUrl(url)} has no policies that can be read`)
   if (faults > 0)
     throw new FailedOperation(`${grouped(faults)} of ${grouped(documents)} documents are no policies`)
   if (!json) await print(stdout, `all ${grouped(documents)} documents are policies\n`)

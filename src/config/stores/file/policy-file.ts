@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import { type ErrorCode, MillraceError } from '../../../core/errors.js'
 import { parsePolicy } from '../../policy.js'
 import { checkPolicyKey } from '../../policy-keys.js'
+import { formatOf } from './format-of.js'
 import { lineAndColumn, type ParsedText, TextFault, type TextFormat } from './text-format.js'
 
 /** @throws MillraceError `ERR_MILLRACE_CONFIG_STORE` */
@@ -26,17 +27,56 @@ export function documentsIn(
   known: ReadonlyMap<string, unknown>,
 ): Map<string, unknown> {
   const parsed = parse(text, path, format)
-  for (const [key, document] of parsed.documents) {
+  for (const { error } of faultsOf(parsed, text, path, known)) throw error
+  return new Map(parsed.documents)
+}
+
+/** What a file of policies has: how many documents, and all that is wrong with them. */
+export interface CheckedPolicies {
+  readonly documents: number
+  readonly faults: readonly PolicyFault[]
+}
+
+export interface PolicyFault {
+  /** Undefined if the text is no JSON or YAML. */
+  readonly key: string | undefined
+  readonly error: MillraceError
+}
+
+/**
+ * Checks each document of a file. A text that is no JSON or YAML is one fault.
+ * @throws MillraceError `ERR_MILLRACE_CONFIG_STORE` if the file can't be read, and as `formatOf` does
+ */
+export function checkedPolicies(path: string): CheckedPolicies {
+  const format = formatOf(path)
+  const text = readText(path)
+  let parsed: ParsedText
+  try {
+    parsed = parse(text, path, format)
+  } catch (error) {
+    if (!(error instanceof MillraceError)) throw error
+    return { documents: 0, faults: [{ key: undefined, error }] }
+  }
+  return { documents: parsed.documents.size, faults: [...faultsOf(parsed, text, path, new Map())] }
+}
+
+/** What is wrong with documents that are not in `known`, in their order. */
+function* faultsOf(
+  { documents, placeOf }: ParsedText,
+  text: string,
+  path: string,
+  known: ReadonlyMap<string, unknown>,
+): Generator<PolicyFault> {
+  for (const [key, document] of documents) {
     if (known.has(key) && isSame(known.get(key), document)) continue
     try {
       checkPolicyKey(key)
       parsePolicy(document, key)
     } catch (error) {
       if (!(error instanceof MillraceError)) throw error
-      throw faultAt(text, path, parsed.placeOf(key, namesIn(key, error)), error)
+      yield { key, error: faultAt(text, path, placeOf(key, namesIn(key, error)), error) }
     }
   }
-  return new Map(parsed.documents)
 }
 
 function parse(text: string, path: string, format: TextFormat): ParsedText {
