@@ -8,6 +8,7 @@ export const ENTRIES = {
   fastify: 'http/fastify',
   koa: 'http/koa',
   hono: 'http/hono',
+  web: 'http/web',
   nest: 'http/nest',
   fetch: 'fetch/fetch',
   undici: 'fetch/undici',

@@ -1,36 +1,76 @@
 import type { Decision } from '../core/decision.js'
 import { invalid } from '../core/errors.js'
+import type { Size } from '../core/sizes.js'
+import { isIpKey } from './addresses/ip-key.js'
 import { type Flight, flightOf, inFlight } from './flight.js'
 import type { Framework } from './framework.js'
-import { checkOptionsObject, type RateLimitOptions } from './options.js'
+import { type Awaitable, type CallLimits, checkOptionsObject, type RateLimitOptions } from './options.js'
 import { Policy } from './policy.js'
 import type { RateLimitHandles } from './stats.js'
 import { GONE, GONE_STATUS, type Refusal } from './step.js'
 import { checkResponse, hasHeaders, httpRequestOf, pathOf } from './web-request.js'
 
-/** The options of a limit for a plain function of requests. `key` or `address` must be there. */
-export interface FetchOptions extends RateLimitOptions<Request, Response> {
-  /** The address of a client. */
-  address?: (request: Request) => string | undefined
+/** What a function answers: nothing, if it has upgraded the connection. */
+// biome-ignore lint/suspicious/noConfusingVoidType: a function without a return statement answers void
+export type Answered = Response | undefined | void
+
+/** What a server hands on beside the request. Its type is that of a caller who names it. */
+// biome-ignore lint/suspicious/noExplicitAny: each server hands on another type
+export type Any = any
+
+/**
+ * The options of a limit for a plain function of requests. A `Request` does not have the address of its client: `key`,
+ * `address` or `trustProxy` must be there. `key`, `cost`, `skip`, `limit` and `address` are given all that the server
+ * hands to the function: the request, and what comes after it, such as Bun's server, Deno's `info`, Next.js's `context`.
+ */
+export interface FetchOptions<Incoming extends Request = Request, Info = Any>
+  extends Omit<RateLimitOptions<Incoming, Response>, 'key' | 'cost' | 'skip' | 'limit'> {
+  /** The key that is limited: see {@link RateLimitOptions.key}. By default the client's address, by `address`. */
+  key?: (request: Incoming, info: Info, ...more: Any[]) => Awaitable<string>
+  /**
+   * The address of a client: on Bun `(request, server) => server.requestIP(request)?.address`, on Deno
+   * `(request, info) => info.remoteAddr.hostname`.
+   * @default with `trustProxy: 1` or more, what the proxy says, which all requests have to come from
+   */
+  address?: (request: Incoming, info: Info, ...more: Any[]) => string | undefined
+  /** The units that this request costs: see {@link RateLimitOptions.cost}. */
+  cost?: (request: Incoming, info: Info, ...more: Any[]) => Awaitable<number>
+  /** Whether to pass this request on without a decision. */
+  skip?: (request: Incoming, info: Info, ...more: Any[]) => Awaitable<boolean>
+  /** The limit, or a function that says that of a request: see {@link RateLimitOptions.limit}. */
+  limit?: Size | ((request: Incoming, info: Info, ...more: Any[]) => Awaitable<CallLimits | undefined>)
   /**
    * Answers a refused request, in place of `statusCode` and `message`. The headers are set on its response.
    * @default a 429 with a problem document, or 403 for a banned key
    */
-  handler?: (request: Request, decision: Decision) => Response | Promise<Response>
+  handler?: (request: Incoming, decision: Decision) => Response | Promise<Response>
 }
 
-/** A request with the decision on it. */
-export type LimitedRequest = Request & { readonly rateLimit: Decision }
+/**
+ * A request with the decision on it. It is undefined if the request was not limited: by `skip`, `allow`,
+ * `ignoreUserAgents` or `routes`, or where no decision could be made.
+ */
+export type LimitedRequest<Incoming extends Request = Request> = Incoming & {
+  readonly rateLimit: Decision | undefined
+}
 
-/** A function that answers requests, such as a server's `fetch`. `rest` is what the server hands on. */
-export type FetchHandler<Rest extends unknown[]> = (
-  request: LimitedRequest,
-  ...rest: Rest
-) => Response | Promise<Response>
+/**
+ * A function that answers requests, such as a server's `fetch`. It is given all that the server hands on. One that has
+ * upgraded the connection may return nothing, as on Bun.
+ */
+export type FetchHandler<
+  Incoming extends Request = Request,
+  Info = Any,
+  Answer extends Answered = Response,
+> = (request: LimitedRequest<Incoming>, info: Info, ...more: Any[]) => Answer | Promise<Answer>
 
 /** A limited {@link FetchHandler}. */
-export interface LimitedFetchHandler<Rest extends unknown[]> extends RateLimitHandles {
-  (request: Request, ...rest: Rest): Promise<Response>
+export interface LimitedFetchHandler<
+  Incoming extends Request = Request,
+  Info = Any,
+  Answer extends Answered = Response,
+> extends RateLimitHandles {
+  (request: Incoming, info?: Info, ...more: Any[]): Promise<Response | Answer>
 }
 
 /** Where the decision of a request is kept. */
@@ -38,24 +78,27 @@ interface Kept {
   rateLimit?: Decision
 }
 
+/** What a server has handed on: the request, and what comes after it. */
+type Handed = [request: Request, info: Any, ...more: Any[]]
+
 /** A request in one limiter, and its response when there is one. */
 class Exchange {
   readonly request: Request & Kept
+  readonly handed: Handed
   readonly flight: Flight
   response: Response | undefined
   /** Called when the response is made: nothing says when it has been sent. */
-  readonly onEnd: (() => void)[] = []
+  readonly onEnd: ((isSent: boolean) => void)[] = []
 
-  constructor(request: Request) {
-    this.request = request
-    this.flight = flightOf(request)
+  constructor(handed: Handed) {
+    this.request = handed[0]
+    this.handed = handed
+    this.flight = flightOf(handed[0])
   }
 }
 
-const frameworkOf = (
-  addressOf: ((request: Request) => string | undefined) | undefined,
-): Framework<Exchange, Exchange> => ({
-  requestOf: ({ request }) => httpRequestOf(request, () => addressOf?.(request)),
+const frameworkOf = (addressOf: AnyOptions['address']): Framework<Exchange, Exchange> => ({
+  requestOf: ({ handed }) => httpRequestOf(handed[0], 'address(request)', () => addressOf?.(...handed)),
   identityOf: ({ flight }) => flight,
   pathsOf: ({ request }) => pathOf(request),
   keep({ request, flight }, _, decision) {
@@ -74,69 +117,88 @@ const frameworkOf = (
     }
     const abort = () => done(false)
     signal.addEventListener('abort', abort, { once: true })
-    exchange.onEnd.push(() => {
+    exchange.onEnd.push((isSent) => {
       signal.removeEventListener('abort', abort)
-      if (!signal.aborted) done(true)
+      if (!signal.aborted) done(isSent)
     })
   },
   connectionOf: () => undefined,
 })
 
-/** Limits a plain function of requests. @see rateLimit of `millrace/hono` */
-export function limitFetch<Rest extends unknown[]>(
-  options: FetchOptions,
-  fetch: FetchHandler<Rest>,
-): LimitedFetchHandler<Rest> {
-  checkOptionsObject(options)
-  const { address, key, handler } = options
-  if (address === undefined && key === undefined) {
-    throw invalid(
-      'key',
-      key,
-      'a key function, or the option address: a Request does not have the address of its client',
-    )
-  }
-  const policy = new Policy(exchangeOptions(options), frameworkOf(address), ['address'])
+/** The options of any caller, whose requests are of a type of its own. */
+type AnyOptions = FetchOptions<Request>
+
+/** Limits a plain function of requests. @see rateLimit of `millrace/web` */
+export function limitFetch<Incoming extends Request, Info, Answer extends Answered>(
+  given: FetchOptions<Incoming, Info>,
+  fetch: FetchHandler<Incoming, Info, Answer>,
+): LimitedFetchHandler<Incoming, Info, Answer> {
+  checkOptionsObject(given)
+  if (typeof fetch !== 'function') throw invalid('fetch', fetch, 'a function that answers requests')
+  const options = given as unknown as AnyOptions
+  checkAddresses(options)
+  const policy = new Policy(exchangeOptions(options), frameworkOf(options.address), ['address'])
+  const { handler } = options
   const own =
     handler &&
     (async (exchange: Exchange, _: Exchange, decision: Decision) => {
       exchange.response = checkResponse(await handler(exchange.request, decision))
     })
 
-  const answer = async (exchange: Exchange, rest: Rest): Promise<Response> => {
-    const { request, flight } = exchange
+  const answer = async (exchange: Exchange): Promise<Response | Answer> => {
+    const { handed, flight } = exchange
     const step = await policy.admit(exchange, exchange)
-    if (step === undefined) exchange.response = await fetch(request as LimitedRequest, ...rest)
-    else if (step === GONE) return new Response(null, { status: GONE_STATUS })
+    if (step === undefined) {
+      const made = await (fetch as FetchHandler<Any, Info, Answer>)(...handed)
+      if (made === undefined) {
+        for (const end of exchange.onEnd) end(false)
+        return made as Answer
+      }
+      exchange.response = made as Response
+    } else if (step === GONE) return new Response(null, { status: GONE_STATUS })
     else await policy.answer(step, exchange, exchange, own, send)
     const response = withHeaders(exchange.response!, flight.headers)
     exchange.response = response
-    for (const end of exchange.onEnd) end()
+    for (const end of exchange.onEnd) end(true)
     return response
   }
-  const limited = (request: Request, ...rest: Rest): Promise<Response> => {
-    const exchange = new Exchange(request)
-    return inFlight(exchange.flight, () => answer(exchange, rest))
+  // Deno hands on as much as the function has parameters.
+  const limited = (request: Request, info: Any, ...more: Any[]): Promise<Response | Answer> => {
+    const exchange = new Exchange([request, info, ...more])
+    return inFlight(exchange.flight, () => answer(exchange))
   }
-  return Object.assign(limited, policy.handles)
+  return Object.assign(limited, policy.handles) as unknown as LimitedFetchHandler<Incoming, Info, Answer>
+}
+
+/** @throws MillraceError if nothing says whose a request is */
+function checkAddresses(options: AnyOptions): void {
+  const { address, key, trustProxy } = options
+  if (address !== undefined && typeof address !== 'function') throw invalid('address', address, 'a function')
+  const byKey = isIpKey(key) && !key.isBySocket
+  if (address !== undefined || byKey || (typeof trustProxy === 'number' && trustProxy > 0)) return
+  const what = 'the option address, or trustProxy: 1: a Request does not have the address of its client'
+  if (key === undefined || isIpKey(key)) throw invalid('key', key, `a key function, or ${what}`)
+  for (const name of ['allow', 'deny'] as const) {
+    if (options[name] !== undefined) throw invalid(name, options[name], `no value without ${what}`)
+  }
 }
 
 /** The same options for exchanges: each function is given what the user's types say. */
-function exchangeOptions(options: FetchOptions): RateLimitOptions<Exchange, Exchange> {
+function exchangeOptions(options: AnyOptions): RateLimitOptions<Exchange, Exchange> {
   const { key, cost, skip, limit, message, onLimited, countIf, onError } = options
   const own = {
-    ...(key && { key: ({ request }: Exchange) => key(request) }),
-    ...(cost && { cost: ({ request }: Exchange) => cost(request) }),
-    ...(skip && { skip: ({ request }: Exchange) => skip(request) }),
-    ...(typeof limit === 'function' && { limit: ({ request }: Exchange) => limit(request) }),
+    ...(typeof key === 'function' && !isIpKey(key) && { key: ({ handed }: Exchange) => key(...handed) }),
+    ...(typeof cost === 'function' && { cost: ({ handed }: Exchange) => cost(...handed) }),
+    ...(typeof skip === 'function' && { skip: ({ handed }: Exchange) => skip(...handed) }),
+    ...(typeof limit === 'function' && { limit: ({ handed }: Exchange) => limit(...handed) }),
     ...(typeof message === 'function' && {
       message: ({ request }: Exchange, decision: Decision) => message(request, decision),
     }),
-    ...(onLimited && {
+    ...(typeof onLimited === 'function' && {
       onLimited: ({ request }: Exchange, decision: Decision, key: string) =>
         onLimited(request, decision, key),
     }),
-    ...(countIf && { countIf: ({ response }: Exchange) => countIf(response!) }),
+    ...(typeof countIf === 'function' && { countIf: ({ response }: Exchange) => countIf(response!) }),
     ...(typeof onError === 'function' && {
       onError: (error: unknown, { request }: Exchange) => onError(error, request),
     }),

@@ -8,6 +8,8 @@ export interface HttpSocket {
   readonly remoteAddress?: string | undefined
   readonly localAddress?: string | undefined
   readonly destroyed?: boolean
+  /** What errors call the place of the address, if it is a function of the options and no socket. */
+  readonly from?: string
 }
 
 /** Header values by their names in lower case, as Node.js has them. */

@@ -3,6 +3,8 @@ import type { Context, MiddlewareHandler } from 'hono'
 import type { Decision } from '../core/decision.js'
 import { invalid } from '../core/errors.js'
 import {
+  type Answered,
+  type Any,
   type FetchHandler,
   type FetchOptions,
   type LimitedFetchHandler,
@@ -86,7 +88,7 @@ class HonoFramework implements Framework<Context, Context> {
   requestOf(context: Context): HttpRequest {
     const { incoming } = (context.env ?? {}) as NodeBindings
     if (this.#addressOf === undefined && incoming !== undefined) return incoming
-    return httpRequestOf(context.req.raw, () => this.#addressOf?.(context))
+    return httpRequestOf(context.req.raw, 'address(context)', () => this.#addressOf?.(context))
   }
 
   identityOf(context: Context): object {
@@ -198,28 +200,20 @@ function addHeaders(context: Context): void {
  */
 export function rateLimit(options: HonoOptions): RateLimiter
 /**
- * Limits a function of web requests, such as the `fetch` of a server. A `Request` does not have the address of
- * its client, so `key` or `address` must be there. The decision is at `request.rateLimit`.
+ * Limits a function of web requests.
+ * @deprecated It is `rateLimit` of `millrace/web`, which does the same.
  * @param options the rule (`limit` and `window` at least), or `rules`, a `limiter`, or `routes`
  * @param fetch answers the requests that pass. It is also given what the server hands on beside the request
  * @returns the limited function
- * @throws {MillraceError} the errors of `createLimiter`, and `ERR_MILLRACE_INVALID_OPTION`
- * @example
- * ```ts
- * import { rateLimit } from 'millrace/hono'
- *
- * const key = (request: Request) => request.headers.get('x-api-key') ?? 'none'
- * export default { fetch: rateLimit({ limit: 100, window: '1m', key }, () => new Response('hello')) }
- * ```
  */
-export function rateLimit<Rest extends unknown[]>(
-  options: FetchOptions,
-  fetch: FetchHandler<Rest>,
-): LimitedFetchHandler<Rest>
+export function rateLimit<Incoming extends Request = Request, Info = Any, Answer extends Answered = Response>(
+  options: FetchOptions<Incoming, Info>,
+  fetch: FetchHandler<Incoming, Info, Answer>,
+): LimitedFetchHandler<Incoming, Info, Answer>
 export function rateLimit(
   options: HonoOptions | FetchOptions,
-  fetch?: FetchHandler<unknown[]>,
-): RateLimiter | LimitedFetchHandler<unknown[]> {
+  fetch?: FetchHandler,
+): RateLimiter | LimitedFetchHandler {
   return fetch === undefined ? limitHono(options as HonoOptions) : limitFetch(options as FetchOptions, fetch)
 }
 

@@ -1,9 +1,16 @@
 import { invalid } from '../core/errors.js'
 import type { HttpHeaders, HttpRequest, HttpSocket } from './framework.js'
 
-/** A web `Request`, as the policy reads requests. `addressOf` is called when its client's address is read. */
-export function httpRequestOf(request: Request, addressOf: () => string | undefined): HttpRequest {
-  return new WebRequest(request, addressOf)
+/**
+ * A web `Request`, as the policy reads requests. `addressOf` is called when its client's address is read. Errors name
+ * it `from`.
+ */
+export function httpRequestOf(
+  request: Request,
+  from: string,
+  addressOf: () => string | undefined,
+): HttpRequest {
+  return new WebRequest(request, from, addressOf)
 }
 
 /** What a handler has returned. @throws MillraceError if it is no response, which would pass for one of 200 */
@@ -18,17 +25,19 @@ export const hasHeaders = ({ status }: Response): boolean => status >= 200
 class WebRequest implements HttpRequest {
   readonly method: string
   readonly #request: Request
+  readonly #from: string
   readonly #addressOf: () => string | undefined
   #socket: HttpSocket | undefined
 
-  constructor(request: Request, addressOf: () => string | undefined) {
+  constructor(request: Request, from: string, addressOf: () => string | undefined) {
     this.#request = request
+    this.#from = from
     this.#addressOf = addressOf
     this.method = request.method
   }
 
   get socket(): HttpSocket {
-    this.#socket ??= { remoteAddress: this.#addressOf() }
+    this.#socket ??= { remoteAddress: this.#addressOf(), from: this.#from }
     return this.#socket
   }
 

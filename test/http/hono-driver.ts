@@ -1,7 +1,8 @@
 import type { RequestListener } from 'node:http'
 import { getRequestListener } from '@hono/node-server'
 import { type Context, Hono } from 'hono'
-import { type FetchOptions, type HonoOptions, type RateLimitHandles, rateLimit } from 'millrace/hono'
+import { type HonoOptions, type RateLimitHandles, rateLimit } from 'millrace/hono'
+import { type FetchOptions, rateLimit as limitFetch } from 'millrace/web'
 import { type AnyOptions, decisionBody, type FrameworkDriver, type Served } from './driver.js'
 import { http2Client } from './http2-client.js'
 import { type Create, createHttp1, createHttp2, servedBy } from './serve.js'
@@ -67,7 +68,7 @@ export const fetchDriver: FrameworkDriver = {
     }
     const limiters: ReturnType<typeof limited>[] = []
     const limited = (options: AnyOptions, next: (request: Request) => Response | Promise<Response>) =>
-      rateLimit(options as FetchOptions, next)
+      limitFetch(options as FetchOptions, next)
     let handle: (request: Request) => Response | Promise<Response> = route
     for (const options of chain.toReversed()) {
       const limiter = limited(options, handle)
@@ -82,7 +83,7 @@ export const fetchDriver: FrameworkDriver = {
   },
   serveRepeatedly(options) {
     const met = new WeakMap<Request, number>()
-    const limiter = rateLimit(options as FetchOptions, (request): Response | Promise<Response> => {
+    const limiter = limitFetch(options as FetchOptions, (request): Response | Promise<Response> => {
       const times = (met.get(request) ?? 0) + 1
       met.set(request, times)
       return times < 3 ? limiter(request) : new Response('hello')

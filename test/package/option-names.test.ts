@@ -23,6 +23,7 @@ import { createMemcachedLimiter } from 'millrace/memcached'
 import * as nest from 'millrace/nest'
 import { createRedisLimiter } from 'millrace/redis'
 import { limitInterceptor } from 'millrace/undici'
+import * as web from 'millrace/web'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 
@@ -34,6 +35,7 @@ const rateLimits = {
   'millrace/koa': koa.rateLimit,
   'millrace/hono': hono.rateLimit,
   'millrace/hono, a function': (options: never) => hono.rateLimit(options, () => new Response()),
+  'millrace/web': (options: never) => web.rateLimit(options, () => new Response()),
   'millrace/nest': nest.rateLimit,
   'millrace/nest, the module': (options: never) =>
     new nest.RateLimitService(options, { values: () => [] } as never),

@@ -2,12 +2,16 @@
 import { MillraceError } from '../../core/errors.js'
 import type { HttpRequest, HttpSocket } from '../framework.js'
 import { warnIfProxied } from '../undeclared-proxy.js'
+import { httpRequestOf as webRequestOf } from '../web-request.js'
 import { type Address, parseAddress } from './address.js'
 import { ForwardedElements, type ForwardedHeader } from './forwarded.js'
 import { MAX_HOPS, type Trusts } from './trust-proxy.js'
 
-/** A request of Node.js, Express or Fastify, or the context of Koa or of Hono on Node.js. */
-export type IpRequest = HttpRequest | { readonly env: unknown }
+/**
+ * A request of Node.js, Express or Fastify, or the context of Koa or of Hono on Node.js. A web `Request` has no
+ * address: only a proxy, by `trustProxy`, tells it.
+ */
+export type IpRequest = HttpRequest | Request | { readonly env: unknown }
 
 export interface Clients {
   /** The key of a request's client. @throws MillraceError `ERR_MILLRACE_NO_ADDRESS` */
@@ -119,16 +123,24 @@ function httpRequestOf(request: IpRequest): HttpRequest {
   if (socket !== undefined && socket !== null) return request as HttpRequest
   const { env } = request as { env?: { incoming?: HttpRequest } }
   if (env?.incoming?.socket) return env.incoming
+  if (isWebRequest(request)) return webRequestOf(request, 'request', () => undefined)
   const expected = 'the connection of a request of Node.js, or of a framework on it'
   throw new MillraceError('ERR_MILLRACE_NO_ADDRESS', 'request.socket', socket, expected)
 }
+
+const isWebRequest = (request: object): request is Request =>
+  typeof (request as Partial<Request>).headers?.get === 'function'
 
 /** The address of the other end of a connection. */
 function peerOf({ remoteAddress }: HttpSocket): Address | undefined {
   return typeof remoteAddress === 'string' ? parseAddress(remoteAddress) : undefined
 }
 
-function noAddress({ remoteAddress }: HttpSocket): MillraceError {
-  const expected = 'an IP address: the connection has closed, or is one of a Unix socket without trustProxy'
-  return new MillraceError('ERR_MILLRACE_NO_ADDRESS', 'request.socket.remoteAddress', remoteAddress, expected)
+function noAddress({ remoteAddress, from }: HttpSocket): MillraceError {
+  const why =
+    from === undefined
+      ? 'the connection has closed, or is one of a Unix socket without trustProxy'
+      : "a web Request has none: it comes from the option address of rateLimit or, with trustProxy, from a proxy's header"
+  const option = from ?? 'request.socket.remoteAddress'
+  return new MillraceError('ERR_MILLRACE_NO_ADDRESS', option, remoteAddress, `an IP address: ${why}`)
 }
