@@ -12,7 +12,15 @@ import { dirname, join, posix } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { rollup } from 'rollup'
 import { chunkOf, importsOf, reachable } from './chunks.mjs'
-import { exportedNames, moduleFor, packagesOf, toCommonJS, withoutOwnRequire } from './commonjs.mjs'
+import {
+  CORE,
+  exportedNames,
+  moduleFor,
+  packagesOf,
+  relativePath,
+  toCommonJS,
+  withoutOwnRequire,
+} from './commonjs.mjs'
 import { ENTRIES } from './entries.mjs'
 import { foldConstants } from './fold-constants.mjs'
 
@@ -117,14 +125,9 @@ function writeWrappers(folder, entry, names, packages) {
   if (packages.size === 0) return
   const form = (name, i) => (COMMONJS.has(name) ? `package${i}` : `* as package${i}`)
   const imports = [...packages].map((name, i) => `import ${form(name, i)} from '${name}'\n`)
-  imports.push(`import { providePackages } from '${relativePath(entry, 'chunks/core.js')}'\n`)
+  imports.push(`import { providePackages } from '${relativePath(entry, CORE)}'\n`)
   const all = [...packages].map((name, i) => `'${name}': package${i}`)
   write(folder, `${entry}.packages.mjs`, `${imports.join('')}providePackages({ ${all.join(', ')} })\n`)
-}
-
-function relativePath(from, to) {
-  const path = posix.relative(posix.dirname(from), to)
-  return path.startsWith('.') ? path : `./${path}`
 }
 
 function writeTypes(folder, entry, source, hasDefault) {

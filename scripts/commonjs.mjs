@@ -55,6 +55,27 @@ export function packagesOf(code) {
   return Array.from(code.matchAll(new RegExp(LOADED, 'g')), ([, name]) => name)
 }
 
+/** The chunk that every file of dist/ leads to, and which says what is missing. */
+export const CORE = 'chunks/core.js'
+const NODE_IMPORT = /^import .*'node:/m
+/**
+ * Where there are no modules of Node.js, a `process.getBuiltinModule` that is not there would be all that is said. That of
+ * Next.js's edge runtime throws when it is read.
+ */
+const RUNTIME_CHECK = `if ('EdgeRuntime' in globalThis || typeof globalThis.process?.getBuiltinModule !== 'function') {
+    throw new Error(
+        'millrace needs the modules of Node.js 20.19 or later, as Node.js, Bun and Deno have them, and this runtime has none. ' +
+        "In Next.js, use the Node.js runtime (no export const runtime = 'edge', and proxy.js in place of middleware.js). " +
+        'At the edge and in browsers, ask a decision service by fetch: see docs/how-to/serverless.md and millrace serve.'
+    );
+}`
+
+/** The path of a file from another one, as `require` and `import` take it. */
+export function relativePath(from, to) {
+  const path = posix.relative(posix.dirname(from), to)
+  return path.startsWith('.') ? path : `./${path}`
+}
+
 /** Converts an ES module. @throws Error for syntax that neither src/ nor the bundler uses */
 export function toCommonJS(code, file) {
   const edits = []
@@ -74,6 +95,8 @@ export function toCommonJS(code, file) {
     }
   }
   const head = ["'use strict';", "Object.defineProperty(exports, '__esModule', { value: true });"]
+  if (file === CORE) head.push(RUNTIME_CHECK)
+  else if (NODE_IMPORT.test(code)) head.push(`require('${relativePath(file, CORE)}');`)
   for (const { index } of code.matchAll(META_URL)) {
     edits.push({ start: index, end: index + 'import.meta.url'.length, text: 'importMetaUrl' })
   }

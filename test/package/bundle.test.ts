@@ -3,9 +3,11 @@
 import { copyFileSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { runInNewContext } from 'node:vm'
 import { build } from 'esbuild-wasm'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import { ENTRIES } from '../entries.js'
 import { countOf, example, withServers } from '../examples/program.js'
 import { linkModule, makeProject, type Outcome, runNode } from './project.js'
 import { root } from './root.js'
@@ -111,6 +113,48 @@ test('the error of a bundled pool says how to mark the package external, and the
   await bundle(['pool.mjs'], 'esm', '.mjs', ['millrace'])
   symlinkSync(join(project.folder, 'node_modules'), join(home, 'node_modules'), 'junction')
   assert.equal(await runDeployed('pool.mjs'), { code: 0, out: '9 remaining\n', err: '' })
+})
+
+/** These bundle a package that a browser has not either. */
+const LOADS_PEER = /^(?:nest|compat\/rate-limiter-flexible|config\/(?:lmdb|dynamodb|mongodb))$/
+/** As the edge runtime of Next.js has it. */
+const edgeProcess = {
+  get getBuiltinModule(): never {
+    throw new Error('A Node.js API is used')
+  },
+}
+
+test('each entry throws an error that says what to use where there are no modules of Node.js', async () => {
+  const names = ['', ...Object.keys(ENTRIES).filter((name) => !LOADS_PEER.test(name))]
+  for (const [i, name] of names.entries()) {
+    const code = `import * as all from '${['millrace', ...(name ? [name] : [])].join('/')}'\nglobalThis.all = all`
+    writeFileSync(join(project.folder, `elsewhere${i}.mjs`), code)
+  }
+  const { outputFiles } = await build({
+    absWorkingDir: project.folder,
+    entryPoints: names.map((_, i) => `elsewhere${i}.mjs`),
+    bundle: true,
+    platform: 'browser',
+    format: 'iife',
+    outdir: deployed,
+    write: false,
+    logLevel: 'silent',
+  })
+  assert.is(outputFiles.length, names.length)
+  for (const { text, path } of outputFiles) {
+    for (const globals of [
+      {},
+      { process: { env: {} } },
+      { EdgeRuntime: 'edge-runtime', process: edgeProcess },
+    ]) {
+      assert.throws(
+        () => runInNewContext(text, globals),
+        ({ message }: Error) =>
+          /^millrace needs the modules of Node\.js 20\.19 .*serverless\.md/.test(message),
+        path,
+      )
+    }
+  }
 })
 
 test.run()
