@@ -47,6 +47,20 @@ test('the list of engines has keys for each', async () => {
   for (const { close } of [a, b]) await close()
 })
 
+test('the function for runtimes without modules of Node.js decides by fetch', async () => {
+  const running = await engine({ limit: 1 })
+  const [, code] = /^```js\n(export async function isAllowed[\s\S]*?)^```/m.exec(
+    readText('docs/how-to/serverless.md'),
+  )!
+  const own = code!.replace('https://limits.example.com', running.url).replace('<token>', TOKEN)
+  const { isAllowed } = await import(`data:text/javascript,${encodeURIComponent(own)}`)
+  assert.equal(
+    [await isAllowed('key'), await isAllowed('key'), await isAllowed('other')],
+    [true, false, true],
+  )
+  await running.close()
+})
+
 test('its table has every option', () => {
   const shown = [...PAGE.matchAll(/^\| (`.*?) \|/gm)].flatMap(([, cell]) => cell!.match(/\w+/g)!)
   try {

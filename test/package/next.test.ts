@@ -1,5 +1,5 @@
 // run: addon, long
-// An app of the newest Next.js with the files of docs/how-to/http-frameworks.md: it limits, with all of the package.
+// An app of the newest Next.js with the files of docs/how-to/nextjs.md: it limits, with all of the package.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -23,9 +23,9 @@ function write(path: string, code: string): void {
 }
 
 /** By the path in the first line of each. */
-const [, section = ''] =
-  /^## Next\.js 16\n([\s\S]*?)^## /m.exec(readText('docs/how-to/http-frameworks.md')) ?? []
-const pages = [...section.matchAll(/^```js\n\/\/ (\S+)\n([\s\S]*?)^```/gm)]
+const pages = [
+  ...readText('docs/how-to/nextjs.md').matchAll(/^```(?:js|jsx|ts)\n\/\/ (\S+)\n([\s\S]*?)^```/gm),
+]
 for (const [, path, code] of pages) write(path!, code!)
 write('package.json', '{ "private": true }')
 write('app/layout.jsx', 'export default ({ children }) => <html><body>{children}</body></html>')
@@ -43,16 +43,26 @@ write(
   }`,
 )
 
-test('an app limits in proxy.js and in a route, with the addon and on a pool, from a standalone folder', async () => {
+const env = { ...process.env, NEXT_TELEMETRY_DISABLED: '1' }
+const build = () => runNode(['node_modules/next/dist/bin/next', 'build'], app, env)
+
+test('an app of TypeScript limits in each place, with the addon and on a pool, from a standalone folder', async () => {
   assert.equal(
     pages.map(([, path]) => path),
-    ['app/api/login/route.js', 'proxy.js', 'next.config.mjs'],
+    [
+      'app/api/login/route.ts',
+      'app/api/users/[id]/route.ts',
+      'proxy.ts',
+      'app/limited/page.jsx',
+      'pages/api/hello.js',
+      'next.config.mjs',
+    ],
   )
-  const env = { ...process.env, NEXT_TELEMETRY_DISABLED: '1' }
-  const modules = ['next@16', 'react@19', 'react-dom@19', await pack(root, app)]
+  const types = ['typescript@5', '@types/node@20', '@types/react@19']
+  const modules = ['next@16', 'react@19', 'react-dom@19', ...types, await pack(root, app)]
   const installed = await run('npm', ['install', '--no-audit', '--no-fund', ...modules], app, env)
   assert.is(installed.code, 0, installed.err)
-  const built = await runNode(['node_modules/next/dist/bin/next', 'build'], app, env)
+  const built = await build() // checks the types of the routes, too
   assert.is(built.code, 0, `${built.out}${built.err}`)
   cpSync(join(app, '.next/standalone'), deployed, { recursive: true })
 
@@ -63,21 +73,50 @@ test('an app limits in proxy.js and in a route, with the addon and on a pool, fr
   })
   try {
     const address = await addressIn(server.stdout)
-    const login = (key: string) =>
-      fetch(`${address}/api/login`, { method: 'POST', headers: { 'x-api-key': key } })
+    const get = (path: string, from: string) =>
+      fetch(`${address}${path}`, { headers: { 'x-forwarded-for': `203.0.113.9, ${from}` } })
+    const login = (from: string) =>
+      fetch(`${address}/api/login`, { method: 'POST', headers: { 'x-forwarded-for': from } })
     const statuses: number[] = []
-    for (let i = 0; i < 7; i++) statuses.push((await login('one')).status)
+    for (let i = 0; i < 7; i++) statuses.push((await login('192.0.2.1')).status)
     assert.equal(statuses, [200, 200, 200, 200, 200, 429, 429])
-    assert.is(await (await login('two')).text(), '4 tries left\n')
-    const all = await fetch(`${address}/api/all`)
+    assert.is(await (await login('192.0.2.2')).text(), '4 tries left\n')
+    assert.equal(await (await get('/api/users/alice', '192.0.2.3')).json(), { id: 'alice', left: 9 })
+    assert.equal(await (await get('/api/users/alice', '192.0.2.4')).json(), { id: 'alice', left: 8 })
+    const all = await get('/api/all', '192.0.2.5')
     assert.match(all.headers.get('RateLimit')!, 'r=99')
     assert.equal(await all.json(), { native: 'addon', remaining: 8 })
-    const refused = await Promise.all(Array.from({ length: 120 }, () => fetch(`${address}/api/none`)))
-    assert.is(refused.filter(({ status }) => status === 429).length, 21)
+    const hello = await get('/api/hello', '192.0.2.6')
+    // By proxy.ts, and by the handler itself.
+    assert.match(hello.headers.get('RateLimit')!, 'r=99')
+    assert.equal(await hello.json(), { hello: 'world' })
+    const shown: string[] = []
+    for (let i = 0; i < 4; i++) {
+      shown.push(/welcome|later/.exec(await (await get('/limited', '192.0.2.7')).text())![0])
+    }
+    assert.equal(shown, ['welcome', 'welcome', 'welcome', 'later'])
+    assert.match(await (await get('/limited', '192.0.2.8')).text(), /welcome/)
+    const refused = await Promise.all(Array.from({ length: 120 }, () => get('/api/none', '192.0.2.9')))
+    assert.is(refused.filter(({ status }) => status === 429).length, 20)
   } finally {
     server.kill()
     await once(server, 'exit')
   }
+})
+
+test('a build for the edge runtime fails, and says what to use', async () => {
+  write(
+    'app/api/edge/route.ts',
+    `import { rateLimit } from 'millrace/web'
+    export const runtime = 'edge'
+    export const GET = rateLimit({ limit: 5, window: '1m', key: () => 'all' }, () => new Response('hello'))`,
+  )
+  const { code, out, err } = await build()
+  assert.is(code, 1)
+  assert.match(
+    `${out}${err}`,
+    /millrace needs the modules of Node\.js .* In Next\.js, use the Node\.js runtime/,
+  )
 })
 
 /** The server's first lines say where it listens. */

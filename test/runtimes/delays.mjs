@@ -2,8 +2,8 @@
 import * as assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
-import { rateLimit as limitFetch } from 'millrace/hono'
 import { rateLimit } from 'millrace/http'
+import { rateLimit as limitFetch } from 'millrace/web'
 
 const MOST = 3
 /** Longer than it takes to send a few requests to this process, and to hang up. */

@@ -11,6 +11,7 @@ import { Worker } from 'node:worker_threads'
 import * as imported from 'millrace'
 import { monotonicClock } from 'millrace/internal'
 import { delaysAreBounded, servers } from './delays.mjs'
+import { pageLimits } from './pages.mjs'
 
 const { createLimiter, manualClock } = imported
 const { command, others, closesPools } = JSON.parse(process.env.RUNTIMES)
@@ -133,6 +134,9 @@ const parts = {
   },
   async 'requests that wait, of which too many are refused, and dropped if the client hangs up'() {
     for (const start of Object.values(servers)) await delaysAreBounded(start)
+  },
+  async 'the program of the page for this runtime'() {
+    if (globalThis.Bun || globalThis.Deno) await pageLimits()
   },
   async pool() {
     const pool = createLimiter({ limit: 1, window: '1m', engine: 'pool', pool: { maxThreads: 1 } })
