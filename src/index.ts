@@ -54,7 +54,7 @@ export type { GroupDecision, GroupDecisionFields } from './core/group-decision.j
 export { MillraceLimited } from './core/limited.js'
 export type { Signal } from './core/on-abort.js'
 export type { TopOptions } from './core/refusals.js'
-export type { Alignment, Edge } from './core/rule-algorithms.js'
+export type { Alignment, Edge, Period } from './core/rule-algorithms.js'
 export type { RuleOptions } from './core/rule-options.js'
 export type { Size } from './core/sizes.js'
 export type { TopKey } from './core/top-keys.js'

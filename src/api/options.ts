@@ -43,8 +43,8 @@ export interface TableOptions {
    * reserved at once.
    *
    * A file belongs to its rules: every process must pass the same `maxKeys` and `onFull`, and for each rule,
-   * in the same order, the same `name`, `unit`, `window`, `granularity`, `edge`, `rangeSum`,
-   * `countRefused` and `shadow`. The last `limit` of each rule holds for all processes, as with `update`. It
+   * in the same order, the same `name`, `unit`, `window`, `granularity`, `edge`, `align`, `period`,
+   * `timeZone`, `rangeSum`, `countRefused` and `shadow`. The last `limit` of each rule holds for all processes, as with `update`. It
    * needs Linux or macOS, the C++ addon of this package, and no `clock`. Never truncate an open file: the
    * operating system would kill the processes.
    * @default counts in the memory of this process

@@ -5,7 +5,7 @@ import { millisecondsAs } from '../core/duration.js'
 import type { LimiterRule } from '../core/limiter-rule.js'
 import { checkRules, type Rule } from '../core/rule.js'
 import { MAX_LIMIT } from '../core/rule-algorithms.js'
-import { FLAGS, type FlagName } from '../core/rule-options.js'
+import { FLAGS, type FlagName, windowOptions } from '../core/rule-options.js'
 import type { RemoteRule } from '../remote/remote-rule.js'
 import { isUnlimited } from './wire.js'
 
@@ -21,7 +21,7 @@ export const rulesShown = (rules: readonly LimiterRule[]): readonly RemoteRule[]
 
 function optionsOf(rule: LimiterRule): object {
   const { name, limit, windowMs, granularityMs, edge, algorithm = DEFAULT_ALGORITHM } = rule
-  const { align, burst, maxLimit, unit } = rule
+  const { burst, maxLimit, unit } = rule
   // A rule without a limit counts nothing: here it stands as one that nobody reaches.
   if (isUnlimited(limit))
     return { name, limit: MAX_LIMIT * (unit ?? 1), window: millisecondsAs(windowMs), unit }
@@ -30,10 +30,9 @@ function optionsOf(rule: LimiterRule): object {
   )
   const has = (option: OwnOption) => ALGORITHM_ROWS[algorithm]?.options.includes(option) ?? false
   return {
-    ...{ name, limit, window: millisecondsAs(windowMs), algorithm },
+    ...{ name, limit, algorithm, ...windowOptions(rule) },
     ...(has('granularity') && { granularity: millisecondsAs(granularityMs) }),
     ...(has('edge') && { edge }),
-    ...(align !== undefined && { align }),
     ...(burst !== undefined && { burst }),
     ...(maxLimit !== undefined && { maxLimit }),
     ...(unit !== undefined && { unit }),

@@ -17,6 +17,7 @@ import {
   MOST_IN_LOG,
   MOST_LOG_TICKS,
   MOST_UNITS,
+  type Period,
   type RangeSumName,
   type Rate,
   tokenTime,
@@ -39,7 +40,15 @@ export type AlgorithmChoice = AlgorithmName | 'auto'
 export const DEFAULT_ALGORITHM = 'sliding-window' satisfies AlgorithmName
 
 /** The options of a rule that not all algorithms have. */
-export type OwnOption = 'granularity' | 'edge' | 'rangeSum' | 'align' | 'burst' | 'maxLimit'
+export type OwnOption =
+  | 'granularity'
+  | 'edge'
+  | 'rangeSum'
+  | 'align'
+  | 'period'
+  | 'timeZone'
+  | 'burst'
+  | 'maxLimit'
 
 /** The options by which an algorithm counts, in whole units. */
 export interface Chosen {
@@ -50,6 +59,8 @@ export interface Chosen {
   readonly granularity: Duration | undefined
   readonly edge: unknown
   readonly align: unknown
+  /** Of `align: 'calendar'`. */
+  readonly period: Period | undefined
   readonly path: string
 }
 
@@ -63,9 +74,10 @@ export interface Counting {
   readonly buckets: number
   readonly edge: Edge
   readonly align: Align
+  readonly period: Period | 'none'
   /** @see AlgorithmRow.units */
   readonly units: number
-  /** Added to readings of the clock: with `align: 'clock'`, the system's time minus the clock. */
+  /** Added to readings of the clock: with `align: 'clock'` or `'calendar'`, the system's time minus the clock. */
   readonly offsetMs: number
   /** Present if a burst was given that is not the limit. */
   readonly rate?: Rate | undefined
@@ -110,7 +122,7 @@ export interface AlgorithmRow {
 
 /** How a rule counts, where it does not count as most do. */
 const counted = (
-  { limit, windowMs }: Chosen,
+  { limit, windowMs, period }: Chosen,
   own: Pick<Counting, 'buckets'> & Partial<Pick<Counting, 'limit' | 'edge' | 'align' | 'units' | 'rate'>>,
 ): Counting => ({
   limit: own.limit ?? limit,
@@ -118,6 +130,7 @@ const counted = (
   buckets: own.buckets,
   edge: own.edge ?? 'strict',
   align: own.align ?? 'none',
+  period: period ?? 'none',
   units: own.units ?? 0,
   offsetMs: 0,
   rate: own.rate,
@@ -149,7 +162,7 @@ const SLIDING_WINDOW: AlgorithmRow = {
   },
 }
 
-const ALIGNMENTS: readonly Alignment[] = ['clock', 'first']
+const ALIGNMENTS: readonly Alignment[] = ['clock', 'first', 'calendar']
 
 /** A bucket may be filled threefold by penalties. */
 const FULLEST_BUCKET = 3
@@ -215,7 +228,7 @@ export const ALGORITHM_ROWS: Readonly<Record<AlgorithmName, AlgorithmRow>> = {
   },
   'fixed-window': {
     number: 2,
-    options: ['align'],
+    options: ['align', 'period', 'timeZone'],
     units: 'none',
     cell: wordCell,
     mostBuckets: MAX_BUCKETS,
@@ -230,7 +243,11 @@ export const ALGORITHM_ROWS: Readonly<Record<AlgorithmName, AlgorithmRow>> = {
       }
       return counted(chosen, { align, buckets: granulesOf(align, windowMs) })
     },
-    inWindow: (windowMs, { align }) => ({ windowMs, buckets: granulesOf(align, windowMs), units: 0 }),
+    inWindow: (windowMs, { align }) => {
+      if (align === 'calendar')
+        throw invalidRule('window', windowMs, "nothing: the windows of align: 'calendar' are its periods")
+      return { windowMs, buckets: granulesOf(align, windowMs), units: 0 }
+    },
     server: {
       code: 1,
       parts: ({ align, windowMs }) => windowMs / granulesOf(align, windowMs),

@@ -1,5 +1,5 @@
 import type { AlgorithmName } from './algorithms.js'
-import type { Alignment, Edge } from './rule-algorithms.js'
+import type { Alignment, Edge, Period } from './rule-algorithms.js'
 
 /** The rule of a limiter, as `limiter.rule` returns it. */
 export interface LimiterRule {
@@ -7,7 +7,7 @@ export interface LimiterRule {
   readonly name: string
   /** Units that a key may use in any window. With `unit`: a quantity, in whole units. `update` changes it. */
   readonly limit: number
-  /** The length of the window, in milliseconds. */
+  /** The length of the window, in milliseconds. With `align: 'calendar'`: of the longest one, with days of 24 hours. */
   readonly windowMs: number
   /** The smallest time that the rule distinguishes, in milliseconds. A sliding window has buckets of that length. */
   readonly granularityMs: number
@@ -17,6 +17,10 @@ export interface LimiterRule {
   readonly algorithm?: AlgorithmName
   /** The option `align` of a fixed window. */
   readonly align?: Alignment
+  /** The option `period` of a rule with `align: 'calendar'`. */
+  readonly period?: Period
+  /** The option `timeZone` of a rule with `align: 'calendar'`. */
+  readonly timeZone?: string
   /** What a key may use at once, if that is not the limit. */
   readonly burst?: number
   /** The largest limit that a sliding log may get. */

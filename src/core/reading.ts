@@ -2,9 +2,6 @@ import { type Clock, checkReading } from './clock.js'
 import { MillraceError } from './errors.js'
 import { SIXTEENTHS, type Ticks } from './ticks.js'
 
-/** The computed end of a tick is made earlier by this part of itself, because the product is rounded. */
-export const TICK_END_MARGIN = 2 ** -50
-
 /**
  * A thread's last reading of the clock, and its tick. Most readings are in the same tick as the one before.
  * So `take` keeps the bounds of the last tick, and compares twice instead of dividing.
@@ -16,6 +13,8 @@ export class Reading {
   nowMs = 0
   /** The reading's tick as a word of shared memory: wrapped, as a signed integer. */
   tick = 0
+  /** The tick of the reading, not wrapped. */
+  absoluteTick = 0
   #from = 1
   #to = 0
 
@@ -43,11 +42,6 @@ export class Reading {
     this.nowMs = now
   }
 
-  /** The tick of the reading, not wrapped. */
-  get absoluteTick(): number {
-    return Math.floor(this.ticks.position(this.nowMs))
-  }
-
   /** The number of whole sixteenths of the granule that have passed: 0 to 15. */
   get sixteenth(): number {
     return Math.floor(this.ticks.position(this.nowMs) * SIXTEENTHS) & (SIXTEENTHS - 1)
@@ -56,18 +50,15 @@ export class Reading {
   #enterTick(now: number): void {
     checkReading(now)
     const { ticks } = this
-    const tick = Math.floor(ticks.position(now))
+    const tick = ticks.enter(now)
     if (!Number.isSafeInteger(SIXTEENTHS * tick) || Math.abs(now) > Number.MAX_SAFE_INTEGER) {
       const expected = `milliseconds small enough to distinguish times ${ticks.granuleMs} ms apart`
       throw new MillraceError('ERR_MILLRACE_INVALID_CLOCK', 'clock.now()', now, expected)
     }
-    // The end is made a little early, then checked: all times between two readings of one tick have that
-    // tick.
-    const end = ticks.startMs(tick + 1)
-    // With an offset, `position` rounds a larger number.
-    const to = end - (Math.abs(end) + Math.abs(ticks.offsetMs)) * TICK_END_MARGIN
+    // All times between two readings of one tick have that tick.
     this.#from = now
-    this.#to = Math.floor(ticks.position(to)) === tick ? to : now
+    this.#to = ticks.until(tick, now)
+    this.absoluteTick = tick
     this.tick = ticks.wrap(tick) | 0
   }
 }

@@ -15,7 +15,7 @@ export type Edge = 'strict' | 'smooth'
 export type RangeSumName = 'blocks' | 'fenwick'
 
 /** Where the windows of `'fixed-window'` begin: see the option `align` of {@link RuleOptions}. */
-export type Alignment = 'clock' | 'first'
+export type Alignment = 'clock' | 'first' | 'calendar'
 /** Where the windows of any algorithm begin. Only fixed windows have a beginning. */
 export type Align = Alignment | 'none'
 
@@ -33,7 +33,27 @@ export const MAX_LIMIT = 2 ** 22 - 2
 /** In the order of their numbers in a record. */
 export const EDGES = ['strict', 'smooth'] as const satisfies readonly Edge[]
 /** How the windows of a rule begin; 'none': they slide. */
-export const ALIGNS = ['none', 'clock', 'first'] as const satisfies readonly Align[]
+export const ALIGNS = ['none', 'clock', 'first', 'calendar'] as const satisfies readonly Align[]
+
+/** The window of a rule with `align: 'calendar'`. A week begins on Monday. */
+export type Period = 'day' | 'week' | 'month' | 'year'
+/** In the order of their numbers in a record; 'none': the rule has a window of one length. */
+export const PERIODS = ['none', 'day', 'week', 'month', 'year'] as const satisfies readonly (
+  | Period
+  | 'none'
+)[]
+
+const DAY_MS = 86_400_000
+/** What stands for the length of a period where one length is needed: its longest one, with days of 24 hours. */
+export const PERIOD_MS: Readonly<Record<Period, number>> = {
+  day: DAY_MS,
+  week: 7 * DAY_MS,
+  month: 31 * DAY_MS,
+  year: 366 * DAY_MS,
+}
+
+/** Whether windows begin at moments of the system's time, and not of the limiter's clock. */
+export const goesBySystemTime = (align: Align): boolean => align === 'clock' || align === 'calendar'
 
 /** @throws MillraceError `ERR_MILLRACE_INVALID_RULE` */
 export function checkChoice<T>(value: unknown, choices: readonly T[], option: string): asserts value is T {

@@ -7,9 +7,18 @@ import {
   DEFAULT_ALGORITHM,
 } from './algorithms.js'
 import type { Sums } from './cell-size.js'
-import { type Duration, formatDuration } from './duration.js'
+import { type Duration, formatDuration, millisecondsAs } from './duration.js'
 import type { LimiterRule } from './limiter-rule.js'
-import { ALIGNS, type Alignment, EDGES, type Edge, type RangeSumName } from './rule-algorithms.js'
+import {
+  ALIGNS,
+  type Align,
+  type Alignment,
+  EDGES,
+  type Edge,
+  PERIODS,
+  type Period,
+  type RangeSumName,
+} from './rule-algorithms.js'
 import type { Size } from './sizes.js'
 
 /** The options of a rule. */
@@ -26,8 +35,11 @@ export interface RuleOptions {
    * @default costs and limits are counted as they are
    */
   unit?: Size
-  /** How long a unit counts after its use: from 1 ms to 10,000 years, such as `'1m'`. */
-  window: Duration
+  /**
+   * How long a unit counts after its use: from 1 ms to 10,000 years, such as `'1m'`. Every rule must have it, but for one
+   * with `align: 'calendar'`, which must not.
+   */
+  window?: Duration
   /**
    * The length of one bucket. A unit counts for up to one granularity longer than the window. A finer
    * granularity is more exact, and takes 4 more bytes of each key for each bucket. It must divide the window
@@ -61,10 +73,23 @@ export interface RuleOptions {
   algorithm?: AlgorithmChoice
   /**
    * Where the windows of `'fixed-window'` begin: with `'clock'` at whole multiples of the window in UTC, by the
-   * system's time at creation or a clock of your own; with `'first'` at a key's first charge.
+   * system's time at creation or a clock of your own; with `'first'` at a key's first charge; with `'calendar'` with
+   * the days, weeks, months or years of a time zone, by the same time: see `period`.
    * @default 'clock'
    */
   align?: Alignment
+  /**
+   * The windows of `align: 'calendar'`, which needs it: from a midnight of `timeZone` to another one. A week begins on
+   * Monday. Where clocks are put forward or back, a day has 23 or 25 hours. `limiter.rule.windowMs` and headers have its
+   * longest length, with days of 24 hours: a month has 31 of them, a year 366. `resetMs` and `retryAfterMs` are exact.
+   */
+  period?: Period
+  /**
+   * The time zone of `align: 'calendar'`: a name of the IANA database that the runtime knows, such as
+   * `'Europe/Berlin'`.
+   * @default 'UTC'
+   */
+  timeZone?: string
   /**
    * What a key of `'token-bucket'` or `'leaky-bucket'` may use at once: an integer from 1 to 262,144,
    * at least the tokens that come in a millisecond. `decision.limit` is this number.
@@ -111,6 +136,8 @@ export interface CountedRule extends Counting {
   /** Present if the option was given: 1 to 2^53 - 1. */
   readonly unit?: number | undefined
   readonly algorithm: AlgorithmName
+  /** Present with `align: 'calendar'`. */
+  readonly timeZone?: string | undefined
   /** The bits of the options that are true (`OptionRow.flag`). */
   readonly flags: number
 }
@@ -120,7 +147,7 @@ export interface OptionRow {
   /** The bit of an option that is true or false, in the flags of a rule. */
   readonly flag?: number
   /** The word of a record (`RECORD`) that has the option's value, as an index into `choices`. */
-  readonly record?: 'ALGORITHM' | 'EDGE' | 'ALIGN'
+  readonly record?: 'ALGORITHM' | 'EDGE' | 'ALIGN' | 'PERIOD'
   readonly choices?: readonly string[]
   /**
    * In what all processes on one file must agree: a value, and its text if it differs. Without it they may
@@ -146,6 +173,18 @@ export const ofRate = ({ rate }: Pick<CountedRule, 'rate'>, size: number): numbe
   rate === undefined ? size : (size * rate.limit) / rate.burst
 
 const isLog = ({ algorithm }: CountedRule): boolean => ALGORITHM_ROWS[algorithm].units === 'entries'
+
+/** The options by which a rule has its windows. */
+export function windowOptions(rule: {
+  readonly windowMs: number
+  readonly align?: Align | undefined
+  readonly period?: CountedRule['period'] | undefined
+  readonly timeZone?: string | undefined
+}): Pick<RuleOptions, 'window' | 'align' | 'period' | 'timeZone'> {
+  const { windowMs, align = 'none', period, timeZone } = rule
+  if (align === 'calendar') return { align, period: period as Period, timeZone: timeZone! }
+  return { window: millisecondsAs(windowMs), ...(align !== 'none' && { align }) }
+}
 
 /** The options of a rule, in the order of texts. */
 export const OPTION_ROWS = {
@@ -180,6 +219,16 @@ export const OPTION_ROWS = {
     agrees: ({ align }) => [align],
     shown: ({ align }) => (align === 'none' ? {} : { align }),
   },
+  period: {
+    record: 'PERIOD',
+    choices: PERIODS,
+    agrees: ({ period }) => [period],
+    shown: ({ period }) => (period === 'none' ? {} : { period }),
+  },
+  timeZone: {
+    agrees: ({ timeZone }) => [timeZone ?? 'none'],
+    shown: ({ timeZone }) => (timeZone === undefined ? {} : { timeZone }),
+  },
   burst: {
     // The part of the limit that a burst is. Limits need not match, but this part stays.
     agrees: ({ rate }) => [rate === undefined ? 'the limit' : `${rate.burst} for a limit of ${rate.limit}`],
@@ -207,6 +256,8 @@ export const readOnce = (options: RuleOptions): RuleOptions => {
     algorithm: options.algorithm,
     edge: options.edge,
     align: options.align,
+    period: options.period,
+    timeZone: options.timeZone,
     burst: options.burst,
     maxLimit: options.maxLimit,
     rangeSum: options.rangeSum,
@@ -231,7 +282,9 @@ export const ALL_FLAGS = FLAGS.reduce((all, [, flag]) => all | flag, 0)
 
 /** The options that a record has as an index. */
 export const RECORDED = ROWS.flatMap(([name, { record, choices }]) =>
-  record === undefined ? [] : [{ name: name as 'algorithm' | 'edge' | 'align', record, choices: choices! }],
+  record === undefined
+    ? []
+    : [{ name: name as 'algorithm' | 'edge' | 'align' | 'period', record, choices: choices! }],
 )
 
 /** The options in which two rules differ that must agree, with the text of each. */

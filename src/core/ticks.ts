@@ -1,3 +1,5 @@
+/** The computed end of a tick is made earlier by this part of itself, because the product is rounded. */
+export const TICK_END_MARGIN = 2 ** -50
 /** The parts of a granule that the smooth edge distinguishes. */
 export const SIXTEENTHS = 16
 
@@ -34,6 +36,20 @@ export class Ticks {
   position(nowMs: number): number {
     const ms = nowMs + this.offsetMs
     return this.#isExact ? ms / this.granuleMs : (ms * this.buckets) / this.windowMs
+  }
+
+  /** The tick of a reading of the present, not wrapped. */
+  enter(nowMs: number): number {
+    return Math.floor(this.position(nowMs))
+  }
+
+  /** All readings from `nowMs`, which is of this tick, to before the result are of this tick, too. */
+  until(tick: number, nowMs: number): number {
+    // The end is made a little early, then checked.
+    const end = this.startMs(tick + 1)
+    // With an offset, `position` rounds a larger number.
+    const to = end - (Math.abs(end) + Math.abs(this.offsetMs)) * TICK_END_MARGIN
+    return Math.floor(this.position(to)) === tick ? to : nowMs
   }
 
   /** A tick as shared memory has it: shifted, modulo `modulus`. */

@@ -20,7 +20,7 @@ export function presentShape(engine: RuleEngine): Shape {
  */
 export function ruleOf(name: string, engine: RuleEngine): LimiterRule {
   const { limit } = engine // goes on with the present record
-  const { algorithm, align, edge, flags, rate, shape, words } = engine.arena
+  const { algorithm, align, edge, flags, period, rate, shape, timeZone, words } = engine.arena
   const { windowMs, buckets, units, offsetMs } = shape
   const unit = unitIn(words)
   const granularityMs = windowMs / (ALGORITHM_ROWS[algorithm].units === 'time' ? units : buckets)
@@ -33,6 +33,8 @@ export function ruleOf(name: string, engine: RuleEngine): LimiterRule {
     offsetMs,
     algorithm,
     align,
+    period,
+    timeZone,
     edge,
     flags,
     rate,

@@ -1,5 +1,7 @@
+import { createRequire } from 'node:module'
 import { sumsOf } from '../core/algorithms.js'
 import { MillraceError } from '../core/errors.js'
+import { lazily } from '../core/lazily.js'
 import type { Rule } from '../core/rule.js'
 import { ALL_FLAGS } from '../core/rule-options.js'
 import {
@@ -17,6 +19,7 @@ import {
   type Sums,
   setsFor,
   shapeFor,
+  TIME_ZONE_WORDS,
 } from './layout.js'
 import {
   type Arena,
@@ -28,7 +31,11 @@ import {
   recordIn,
   writeRecord,
 } from './records.js'
+import { textIn, writeText } from './text.js'
 import { load, read, store, type Words, write } from './words.js'
+
+const require = createRequire(import.meta.url)
+const calendar = lazily(() => require('../core/calendar.js') as typeof import('../core/calendar.js'))
 
 export const MAX_WORDS = 2 ** 31 - 1 // so that an index is a 32-bit integer, which V8 does not box
 
@@ -56,11 +63,11 @@ export function arenaOf(
   buffer: SharedArrayBuffer,
   words: Int32Array,
   shape: Shape,
-  { algorithm, edge, align, rate, flags }: Rule,
+  { algorithm, edge, align, period, rate, timeZone, flags }: Rule,
   originMs: number,
   onFull: OnFull,
 ): Arena {
-  return { buffer, words, shape, originMs, algorithm, edge, align, rate, onFull, flags }
+  return { buffer, words, shape, originMs, algorithm, edge, align, period, rate, timeZone, onFull, flags }
 }
 
 /** @throws MillraceError `ERR_MILLRACE_ARENA_TOO_LARGE` if it has more than {@link MAX_WORDS} words */
@@ -91,6 +98,7 @@ export function writeHeader(
   writeRecord(words, 0, rule, 0, 0)
   write(words, HEADER.CURRENT, currentWord(0, rule.limit))
   write(words, HEADER.FLAGS, rule.flags)
+  if (rule.timeZone !== undefined) writeText(words, HEADER.TIME_ZONE, TIME_ZONE_WORDS, rule.timeZone)
   write(words, HEADER.SEED_0, seeds[0])
   write(words, HEADER.SEED_1, seeds[1])
   headerDoubles(words)[HEADER.ORIGIN_MS / 2] = originMs
@@ -155,6 +163,7 @@ export function arenaIn(
   const onFull = ON_FULL[read(header, HEADER.ON_FULL)]
   const sums = SUMS[read(header, HEADER.RANGE_SUM)]
   const flags = read(header, HEADER.FLAGS)
+  const timeZone = textIn(header, HEADER.TIME_ZONE, TIME_ZONE_WORDS) || undefined
   if (
     first?.buckets !== buckets ||
     !(isBuckets(first.algorithm, buckets) && sets >= MIN_SETS) ||
@@ -162,7 +171,9 @@ export function arenaIn(
     !Number.isFinite(originMs) ||
     onFull === undefined ||
     sums === undefined ||
-    (flags & ~ALL_FLAGS) !== 0
+    (flags & ~ALL_FLAGS) !== 0 ||
+    (first.align === 'calendar') !== (timeZone !== undefined) ||
+    (timeZone !== undefined && calendar().knownTimeZone(timeZone) === undefined)
   ) {
     throw invalid('an arena of Millrace with a valid header')
   }
@@ -171,7 +182,7 @@ export function arenaIn(
     throw invalid(`${4 * (from + shape.words)} bytes for its shape`, `${buffer.byteLength} bytes`)
   }
   const words = new Int32Array(buffer, 4 * from, shape.words)
-  const arena = { ...chosenOf(first), buffer, words, shape, originMs, onFull, flags }
+  const arena = { ...chosenOf(first), buffer, words, shape, originMs, onFull, flags, timeZone }
   const present = arenaBy(arena, recordIn(current))
   if (present === undefined) throw invalid('an arena of Millrace with valid records')
   return present

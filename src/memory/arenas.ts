@@ -8,6 +8,7 @@
 import type { CountedWindow } from '../core/algorithms.js'
 import type { MillraceError } from '../core/errors.js'
 import { MOST_RULES, type Rules } from '../core/rule.js'
+import { goesBySystemTime } from '../core/rule-algorithms.js'
 import {
   allocate,
   arenaIn,
@@ -106,7 +107,7 @@ export function placeArenas(
 /** The rules with windows that begin by another clock, which is `offsetMs` ahead of the limiter's. */
 export function alignedTo(offsetMs: number, rules: Rules): Rules {
   const wholeMs = Math.round(offsetMs) // so that windows begin at whole milliseconds of the limiter's clock
-  const aligned = rules.map((rule) => (rule.align === 'clock' ? { ...rule, offsetMs: wholeMs } : rule))
+  const aligned = rules.map((rule) => (goesBySystemTime(rule.align) ? { ...rule, offsetMs: wholeMs } : rule))
   return aligned as [Rules[0], ...Rules[0][]]
 }
 

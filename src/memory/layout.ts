@@ -92,7 +92,7 @@ export {
   type Sums,
   sumsFor,
 } from '../core/cell-size.js'
-export { ALIGNS, EDGES } from '../core/rule-algorithms.js'
+export { ALIGNS, EDGES, PERIODS } from '../core/rule-algorithms.js'
 
 export const MAGIC = 0x6d696c6c // 'mill'
 /** Changes if a word changes its place or its meaning. */
@@ -132,6 +132,13 @@ export const HEADER = {
    * before the ticks wrapped. It is written up to 16 times a second, so it has a cache line of its own.
    */
   NEWEST: 16,
+  /**
+   * With `align: 'calendar'`: the bounds of the present period, in minutes since 1970 by the system's time, 32 bits each,
+   * in one 64-bit integer: words 18 and 19 (`memory/calendar-ticks.ts`). 0: none has begun.
+   */
+  PERIOD: 18,
+  /** The rule's option `timeZone`, in UTF-8, then zeros: words 20 to 31. It never changes. */
+  TIME_ZONE: 20,
   /** 64-bit counters, the low word first. Decisions do not read their cache lines. */
   ALLOWED: 32,
   DENIED: 34,
@@ -183,6 +190,7 @@ export const HEADER = {
   DAMAGED: 120,
 } as const
 export const HEADER_WORDS = 128
+export const TIME_ZONE_WORDS = 12
 export const RULE_DIGEST_WORDS = 8
 export const RULE_NAME_WORDS = 32
 
@@ -213,6 +221,8 @@ export const RECORD = {
   RATE_BURST: 11,
   /** When the one before ended, as UNTIL of a cell. 0: not known. */
   BEGUN: 12,
+  /** An index into `PERIODS`. */
+  PERIOD: 13,
 } as const
 export const RECORD_WORDS = 16
 /** A record is never used again, so a rule can have this many windows in its life. */

@@ -30,6 +30,7 @@ export interface Arena extends Chosen {
   readonly originMs: number
   readonly onFull: OnFull
   readonly flags: Rule['flags']
+  readonly timeZone?: Rule['timeZone']
 }
 
 /** Ticks of a new record begin so much later that a thread may stall for this time before it notices it. */
@@ -93,6 +94,7 @@ export function readRecord(words: Words, record: number): RecordedRule | undefin
     RECORDED.map(({ name, record: word, choices }) => [name, choices[read(words, at + RECORD[word])]]),
   ) as Recorded
   if (RECORDED.some(({ name }) => chosen[name] === undefined)) return undefined
+  if ((chosen.align === 'calendar') !== (chosen.period !== 'none')) return undefined
   const { algorithm } = chosen
   const units = read(words, at + RECORD.UNITS)
   const rate = { limit: read(words, at + RECORD.RATE_LIMIT), burst: read(words, at + RECORD.RATE_BURST) }
@@ -107,10 +109,11 @@ export function readRecord(words: Words, record: number): RecordedRule | undefin
 type Recorded = Pick<CountedRule, (typeof RECORDED)[number]['name']>
 
 /** What an arena keeps of a rule beside its shape. */
-export const chosenOf = ({ algorithm, edge, align, rate }: Chosen): Chosen => ({
+export const chosenOf = ({ algorithm, edge, align, period, rate }: Chosen): Chosen => ({
   algorithm,
   edge,
   align,
+  period,
   rate,
 })
 type Chosen = Recorded & Pick<CountedRule, 'rate'>

@@ -22,6 +22,21 @@ export function compareExchange(words: Words, index: number, expected: number, n
   return Atomics.compareExchange(words, index, expected, next)
 }
 
+/**
+ * The 64 bits of two words, the first of them at an even index. Both change together.
+ */
+export function loadPair(words: Words, index: number): bigint {
+  return Atomics.load(pairs(words), index / 2)
+}
+
+/** Replaces 64 bits as {@link compareExchange} does. */
+export function compareExchangePair(words: Words, index: number, expected: bigint, next: bigint): bigint {
+  return Atomics.compareExchange(pairs(words), index / 2, expected, next)
+}
+
+/** Those of a header. */
+const pairs = ({ buffer, byteOffset }: Words): BigInt64Array => new BigInt64Array(buffer, byteOffset, 64)
+
 export function store(words: Words, index: number, value: number): void {
   Atomics.store(words, index, value)
 }

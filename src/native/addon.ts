@@ -84,12 +84,12 @@ export function chooseAddon(environment: Environment = process.env): ChosenAddon
 
 /**
  * Returns the addon if there is one. Beyond the limits of `isExact` doubles
- * can't tell one granule from the next.
+ * can't tell one granule from the next. The addon has no calendar: TypeScript decides by that.
  */
 export function addonForArena({ addon }: ChosenAddon, arena: Arena): Addon | undefined {
-  const { shape, originMs } = arena
+  const { align, shape, originMs } = arena
   const isExact = shape.windowMs <= Number.MAX_SAFE_INTEGER && Math.abs(originMs) <= Number.MAX_SAFE_INTEGER
-  return isExact ? addon : undefined
+  return isExact && align !== 'calendar' ? addon : undefined
 }
 
 /**

@@ -19,9 +19,9 @@ export interface PolicyShape {
  */
 export function policyShapeOf(rules: Rules, policy?: Policy): PolicyShape {
   const text = JSON.stringify(
-    rules.map(({ limit, ...rule }) => {
+    rules.map(({ limit, period, ...rule }) => {
       const isMadeFor = rule.units > 0 || rule.rate !== undefined
-      return isMadeFor ? { ...rule, limit } : rule
+      return { ...rule, ...(isMadeFor && { limit }), ...(period !== 'none' && { period }) }
     }),
   )
   return { text, tag: tagOf(text), rules, policy }

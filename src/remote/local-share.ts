@@ -3,8 +3,8 @@ import type { Limiter } from '../api/limiter.js'
 import { ALGORITHM_ROWS, type OwnOption, rangeOf } from '../core/algorithms.js'
 import type { Decision } from '../core/decision.js'
 import { ruleFieldsOf } from '../core/decision-fields.js'
-import { millisecondsAs } from '../core/duration.js'
 import { MillraceError } from '../core/errors.js'
+import { windowOptions } from '../core/rule-options.js'
 import { isUncounted } from '../core/uncounted-limit.js'
 import { unitsOf } from '../core/units.js'
 import { enforcementOf } from '../core/verdict.js'
@@ -68,11 +68,10 @@ export class LocalShare {
     const shares = this.#rules.map((rule) => ({
       name: rule.name,
       limit: this.#shareOf(rule.limit) * (rule.unit ?? 1),
-      window: millisecondsAs(rule.windowMs),
+      ...windowOptions(rule),
       algorithm: rule.algorithm,
       ...(has(rule, 'granularity') && { granularity: rule.windowMs / rule.buckets }),
       ...(has(rule, 'maxLimit') && { maxLimit: rule.units * (rule.unit ?? 1) }),
-      ...(rule.align !== 'none' && { align: rule.align }),
       ...(rule.unit !== undefined && { unit: rule.unit }),
       ...enforcementOf(rule),
     }))

@@ -32,8 +32,9 @@ const SHORTEST_ROUNDED_MS = 1_000
  * @throws MillraceError `ERR_MILLRACE_INVALID_RULE` for a rule that a store can't have
  */
 export function checkRemoteRule(rule: Rule, path = '', on = 'Redis'): RemoteRule {
-  const { algorithm, edge, windowMs, buckets } = rule
+  const { algorithm, align, edge, windowMs, buckets } = rule
   if (edge === 'smooth') throw invalidRule(`${path}edge`, edge, `'strict' on ${on}`)
+  if (align === 'calendar') throw invalidRule(`${path}align`, align, `'clock' or 'first' on ${on}`)
   const wholeMs = wholeWindowMs(rule, path, on)
   if (windowMs > LONGEST_WINDOW_MS) throw invalidRule(`${path}window`, windowMs, `at most 366 days on ${on}`)
   const { options } = ALGORITHM_ROWS[algorithm]

@@ -62,10 +62,21 @@ function compareSeeds(expected: Seeds, found: Seeds): Compared {
  * rule has had: `update` may have changed it since the options were written.
  */
 function compareRule(rule: Rule, arena: Arena, at: string): Compared[] {
-  const { shape, words, edge, algorithm, align, rate, flags } = arena
+  const { shape, words, edge, algorithm, align, period, rate, timeZone, flags } = arena
   const { windowMs, buckets } = hasHadWindow(words, rule) ? rule : shape
   const own = { ...rule, sums: sumsOf({ ...rule, buckets: shape.cellBuckets }) }
-  const recorded = { edge, algorithm, align, rate, flags, windowMs, buckets, units: shape.units }
+  const recorded = {
+    edge,
+    algorithm,
+    align,
+    period,
+    rate,
+    timeZone,
+    flags,
+    windowMs,
+    buckets,
+    units: shape.units,
+  }
   const found = { ...own, ...recorded, unit: unitIn(words), sums: shape.sums }
   return [
     [`${at}name`, quoted(rule.name), ruleNameIn(words), isRuleName(words, rule.name)],

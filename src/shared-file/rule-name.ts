@@ -4,14 +4,13 @@
  */
 import { createHash } from 'node:crypto'
 import { HEADER, RULE_DIGEST_WORDS, RULE_NAME_WORDS } from '../memory/layout.js'
+import { textIn, writeText } from '../memory/text.js'
 import { read, type Words, write } from '../memory/words.js'
 
 export function writeRuleName(header: Words, name: string): void {
-  const text = new Int32Array(RULE_NAME_WORDS)
-  new TextEncoder().encodeInto(name, new Uint8Array(text.buffer)) // whole characters only; the rest stays 0
-  writeAll(header, HEADER.RULE_NAME, text)
+  writeText(header, HEADER.RULE_NAME, RULE_NAME_WORDS, name)
   write(header, HEADER.RULE_NAME_BYTES, Buffer.byteLength(name))
-  writeAll(header, HEADER.RULE_DIGEST, digestOf(name))
+  for (const [i, word] of digestOf(name).entries()) write(header, HEADER.RULE_DIGEST + i, word)
 }
 
 /** The reads are plain: the name is written before the file gets its own path, and never after. */
@@ -21,9 +20,7 @@ export function isRuleName(words: Words, name: string): boolean {
 
 /** The name on one line, in quotes. A long name is cut. */
 export function ruleNameIn(words: Words): string {
-  const bytes = new Uint8Array(words.slice(HEADER.RULE_NAME, HEADER.RULE_NAME + RULE_NAME_WORDS).buffer)
-  const end = bytes.indexOf(0)
-  const text = new TextDecoder().decode(end < 0 ? bytes : bytes.subarray(0, end))
+  const text = textIn(words, HEADER.RULE_NAME, RULE_NAME_WORDS)
   const isCut = read(words, HEADER.RULE_NAME_BYTES) > 4 * RULE_NAME_WORDS
   return quoted(isCut ? `${text}…` : text)
 }
@@ -33,10 +30,6 @@ const MAX_NAME_CHARACTERS = 60
 export function quoted(name: string): string {
   const shown = name.length > MAX_NAME_CHARACTERS ? `${name.slice(0, MAX_NAME_CHARACTERS)}…` : name
   return `'${JSON.stringify(shown).slice(1, -1)}'`
-}
-
-function writeAll(header: Words, at: number, values: Int32Array): void {
-  for (const [i, value] of values.entries()) write(header, at + i, value)
 }
 
 /** The digest of the name in UTF-16: in UTF-8, all lone surrogates would be the same. */

@@ -89,7 +89,15 @@ function watchingCarries(built: Built): Built {
   for (const name of ALGORITHMS) {
     const units = ['token-bucket', 'leaky-bucket', 'sliding-log'].includes(name) ? 1 : 0
     const time = { windowMs: 1, buckets: 1, units, offsetMs: 0, flags: 0 }
-    const rule = { name: 'any', limit: 1, ...time, edge: 'strict', align: 'none', algorithm: name } as const
+    const rule = {
+      name: 'any',
+      limit: 1,
+      ...time,
+      edge: 'strict',
+      align: 'none',
+      period: 'none',
+      algorithm: name,
+    } as const
     const arena = built.createArena(rule, 1, 'evict', 0)
     const algorithm = Object.getPrototypeOf(built.algorithmFor(arena, new Ticks(1, 1, arena.shape.modulus)))
     for (const method of ['carry', 'takeBack'] as const) {

@@ -1,6 +1,6 @@
 // run: typescript, modules
 import { inspect } from 'node:util'
-import { createLimiter, type ErrorCode, type LimiterOptions, MillraceError } from 'millrace'
+import { createLimiter, type Duration, type ErrorCode, type LimiterOptions, MillraceError } from 'millrace'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { checkRule } from '#millrace/core/rule.js'
@@ -80,7 +80,7 @@ test('a granularity larger than the window is refused, and the error names the w
   assert.not.throws(() => limiterWith({ window: '90s', granularity: '90s' }))
 })
 
-const TOO_FINE: [LimiterOptions['window'], LimiterOptions['granularity'], string][] = [
+const TOO_FINE: [Duration, LimiterOptions['granularity'], string][] = [
   ['30d', 1, '2500ms'],
   ['1d', '50ms', '90ms'],
   ['365d', '1s', '31250ms'],
@@ -95,7 +95,7 @@ for (const [window, granularity, least] of TOO_FINE) {
   })
 }
 
-const UNEVEN: [LimiterOptions['window'], LimiterOptions['granularity'], string][] = [
+const UNEVEN: [Duration, LimiterOptions['granularity'], string][] = [
   ['1m', '7s', '7500ms'],
   ['1m', 11_000, '10s'],
   ['1m', '59s', '1m'],

@@ -91,7 +91,8 @@ test('an arena with a damaged record is refused', () => {
     EDGE: [-1, 2],
     ALGORITHM: [-1, 3, 99],
     UNITS: [-1, 1],
-    ALIGN: [-1, 3],
+    ALIGN: [-1, 3, 4],
+    PERIOD: [-1, 1, 5],
     RATE_BURST: [-1, 1],
   })) {
     for (const value of values) {
@@ -104,6 +105,32 @@ test('an arena with a damaged record is refused', () => {
         `${name} ${value}`,
       )
     }
+  }
+})
+
+test('an arena with a damaged calendar is refused', () => {
+  const calendar = {
+    algorithm: 'fixed-window',
+    align: 'calendar',
+    period: 'day',
+    timeZone: 'Asia/Tokyo',
+  } as const
+  const { limiter } = limiterWith({ ...calendar, window: undefined } as never)
+  const share = limiter.share()
+  const words = new Int32Array(share.buffer)
+  assert.is(attachLimiter(share).rule.timeZone, 'Asia/Tokyo')
+  for (const [at, value] of [
+    [RECORDS_AT + RECORD.PERIOD, 0],
+    [RECORDS_AT + RECORD.PERIOD, 5],
+    [RECORDS_AT + RECORD.ALIGN, 1],
+    [HEADER.TIME_ZONE, 0],
+    [HEADER.TIME_ZONE, 0x41414141],
+    [HEADER.TIME_ZONE + 1, -1],
+  ] as const) {
+    const before = words[at]!
+    words[at] = value
+    assertRaises(() => attachLimiter(share), 'ERR_MILLRACE_INVALID_SHARE', 'shared.buffer', `${at} ${value}`)
+    words[at] = before
   }
 })
 

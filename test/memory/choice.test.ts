@@ -35,6 +35,7 @@ const rule = {
   edge: 'strict',
   algorithm: 'sliding-window',
   align: 'none',
+  period: 'none',
   units: 0,
   offsetMs: 0,
   flags: 0,

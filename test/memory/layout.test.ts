@@ -22,6 +22,8 @@ const VERSION_7 = {
     UPDATES: 14,
     FOLLOWING: 15,
     NEWEST: 16,
+    PERIOD: 18,
+    TIME_ZONE: 20,
     ALLOWED: 32,
     DENIED: 34,
     EVICTED: 36,
@@ -44,6 +46,7 @@ const VERSION_7 = {
     DAMAGED: 120,
   },
   HEADER_WORDS: 128,
+  TIME_ZONE_WORDS: 12,
   RULE_DIGEST_WORDS: 8,
   RULE_NAME_WORDS: 32,
   EDGES: ['strict', 'smooth'],
@@ -102,6 +105,7 @@ const VERSION_7 = {
     RATE_LIMIT: 10,
     RATE_BURST: 11,
     BEGUN: 12,
+    PERIOD: 13,
   },
   RECORD_WORDS: 16,
   MOST_RECORDS: 64,
@@ -118,7 +122,8 @@ const VERSION_7 = {
     'leaky-bucket',
     'sliding-log',
   ],
-  ALIGNS: ['none', 'clock', 'first'],
+  ALIGNS: ['none', 'clock', 'first', 'calendar'],
+  PERIODS: ['none', 'day', 'week', 'month', 'year'],
   NAMES_AT: 1_152,
   MOST_BLOCKS: 64,
   MOST_BLOCKED: 16,
@@ -126,7 +131,7 @@ const VERSION_7 = {
   LAP_SHIFT: 24,
 }
 
-// An algorithm that follows the others needs no new version: a library that does not know it refuses its records.
+// An algorithm or an alignment that follows the others needs no new version: a library that does not know it refuses its records.
 test('the map of an arena of version 8 has not changed: a change needs a new version', () => {
   const { LAYOUT_VERSION, setsFor, isBuckets, isWindow, shapeFor, sumsFor, refundsOf, ...map } = layout
   assert.is(LAYOUT_VERSION, 8)

@@ -192,6 +192,27 @@ test('a mismatch lists all differences with both values; another limit is not a 
   await open(file, { limit: 11 }).close()
 })
 
+test('a file of another period or time zone is a mismatch by name', async () => {
+  const file = at('calendar')
+  const monthly = {
+    algorithm: 'fixed-window',
+    align: 'calendar',
+    period: 'month',
+    timeZone: 'Asia/Tokyo',
+  } as const
+  const openBy = (more: Partial<LimiterOptions>) =>
+    createLimiter({ limit: 10, maxKeys: 100, shared: { file }, ...monthly, ...more })
+  await openBy({}).close()
+  for (const [more, options, what] of [
+    [{ timeZone: 'UTC' }, 'timeZone', /timeZone Asia\/Tokyo .*"timeZone UTC"/],
+    [{ period: 'day' }, 'window, period', /period month .*period day"/],
+  ] as const) {
+    const { message } = assertRaises(() => openBy(more), 'ERR_MILLRACE_SHARED_MISMATCH', options)
+    assert.match(message, what)
+  }
+  assert.is(openBy({ limit: 11 }).rule.timeZone, 'Asia/Tokyo')
+})
+
 test('countRefused and shadow hold for all who have a file open', async () => {
   const file = at('refusals')
   const limiter = open(file, { limit: 2, countRefused: true, shadow: true })

@@ -1,4 +1,4 @@
-import type { RuleOptions } from 'millrace'
+import type { Duration } from 'millrace'
 import type { Policy, PolicyRule } from 'millrace/config/memory'
 import { formatDuration, parseDuration, RULE_OPTIONS } from 'millrace/internal'
 import { printable } from '../terminal.js'
@@ -6,19 +6,19 @@ import { printable } from '../terminal.js'
 /** Options whose values say what they are. */
 const BARE = ['algorithm']
 /** Options in the rate itself. */
-const RATE = ['limit', 'window', 'name']
+const RATE = ['limit', 'window', 'period', 'name']
 
 export function rulesIn(policy: Policy): readonly PolicyRule[] {
   return 'rules' in policy ? policy.rules : [policy]
 }
 
-/** A line for each rule: `100/1m`, `burst: 10/1s, token-bucket, burst 20`. */
+/** A line for each rule: `100/1m`, `burst: 10/1s, token-bucket, burst 20`, `5/month, fixed-window, align calendar`. */
 export function ruleTexts(policy: Policy): string[] {
   return rulesIn(policy).map(ruleText)
 }
 
 function ruleText(rule: PolicyRule): string {
-  const rate = `${rule.limit}/${durationText(rule.window)}`
+  const rate = `${rule.limit}/${rule.period ?? durationText(rule.window!)}`
   const named = rule.name === undefined || rule.name === rate ? rate : `${printable(rule.name)}: ${rate}`
   return [named, ...optionTexts(rule)].join(', ')
 }
@@ -30,9 +30,9 @@ function optionTexts(rule: PolicyRule): string[] {
   ).map((name) => {
     const value = options[name]
     if (value === true) return name
-    const text = name === 'granularity' ? durationText(value as RuleOptions['window']) : String(value)
+    const text = name === 'granularity' ? durationText(value as Duration) : String(value)
     return BARE.includes(name) ? text : `${name} ${text}`
   })
 }
 
-const durationText = (value: RuleOptions['window']): string => formatDuration(parseDuration(value, 'window'))
+const durationText = (value: Duration): string => formatDuration(parseDuration(value, 'window'))

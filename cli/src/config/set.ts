@@ -28,7 +28,9 @@ const RULE_FLAGS: readonly Option[] = [
   new Option('-g, --granularity <duration>', 'length of a bucket; divides the window').argParser(duration),
   new Option('-a, --algorithm <name>', 'how the limit counts, such as token-bucket'),
   new Option('-e, --edge <edge>', 'of sliding-window, how the oldest bucket counts: strict or smooth'),
-  new Option('--align <start>', 'of fixed-window, where windows begin: clock or first'),
+  new Option('--align <start>', 'of fixed-window, where windows begin: clock, first or calendar'),
+  new Option('--period <name>', 'of align calendar, in place of a window: day, week, month or year'),
+  new Option('--time-zone <name>', 'of align calendar, such as Europe/Berlin'),
   new Option('-b, --burst <units>', 'of token-bucket and leaky-bucket, units at once').argParser(size),
   new Option('--unit <size>', 'what is counted as one unit, such as 64KB').argParser(size),
   new Option('--max-limit <units>', 'of sliding-log, the largest limit later').argParser(size),
@@ -99,7 +101,7 @@ function policyOf(options: SetOptions, command: Command): Policy {
       return value === undefined ? [] : [[name, value]]
     }),
   )
-  if (rule === undefined && (more.limit === undefined || more.window === undefined)) {
+  if (rule === undefined && (more.limit === undefined || (more.window ?? more.period) === undefined)) {
     const missing = more.limit === undefined ? '-l, --limit <units>' : '-w, --window <duration>'
     command.error(`missing option '${missing}'. Expected --limit and --window, or --rule, or --json`)
   }

@@ -51,6 +51,10 @@ onStores('set takes every option of a rule', async (on) => {
   assert.equal(await policyOf('-l', '5', '-w', '1m', '-a', 'token-bucket', '-b', '9', '--name', 'calls'), {
     ...{ limit: 5, window: '1m', algorithm: 'token-bucket', burst: 9, name: 'calls' },
   })
+  const monthly = ['--align', 'calendar', '--period', 'month', '--time-zone', 'Asia/Tokyo']
+  assert.equal(await policyOf('-l', '5', '-a', 'fixed-window', ...monthly), {
+    ...{ limit: 5, algorithm: 'fixed-window', align: 'calendar', period: 'month', timeZone: 'Asia/Tokyo' },
+  })
   assert.equal(await policyOf('-l', '5', '-w', '1m', '-a', 'fixed-window', '--align', 'first', '--shadow'), {
     ...{ limit: 5, window: '1m', algorithm: 'fixed-window', align: 'first', shadow: true },
   })

@@ -26,6 +26,10 @@ const blockBounds = lazily(
   () => require('../../algorithms/block-bound.js') as typeof import('../../algorithms/block-bound.js'),
 )
 
+const calendarTicks = lazily(
+  () => require('../../memory/calendar-ticks.js') as typeof import('../../memory/calendar-ticks.js'),
+)
+
 /** How this thread counts by the present record. */
 export interface View extends CellView {
   /** The arena by this record. */
@@ -246,5 +250,8 @@ export class Views implements CellViews {
   }
 }
 
-const ticksOf = ({ shape }: Arena): Ticks =>
-  new Ticks(shape.windowMs, shape.buckets, shape.modulus, shape.shift, shape.offsetMs)
+function ticksOf(arena: Arena): Ticks {
+  const { windowMs, buckets, modulus, shift, offsetMs } = arena.shape
+  if (arena.align === 'calendar') return new (calendarTicks().CalendarTicks)(arena)
+  return new Ticks(windowMs, buckets, modulus, shift, offsetMs)
+}
