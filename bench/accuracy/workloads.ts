@@ -84,7 +84,7 @@ export function onAndOff(next: () => number): number[] {
 /** The requests of an access log, by address. */
 async function logged(file: string): Promise<Traffic> {
   const silent = new Progress(new Writable())
-  return (await readTraffic(file, parseKey('ip'), process.stdin, silent)).traffic
+  return (await readTraffic(file, { key: parseKey('ip') }, process.stdin, silent)).traffic
 }
 
 /** The workloads, with this access log as the first two. */

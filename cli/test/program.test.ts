@@ -30,6 +30,9 @@ test('--json prints the figures', async () => {
     unparsed: 1,
     key: 'ip',
     withoutUser: 7,
+    format: 'common',
+    formatGuessed: true,
+    withoutRequest: 0,
     topRefused: [{ client: '192.0.2.1', requests: 5, refused: 2, peak: 5 }],
   })
 })
@@ -180,7 +183,7 @@ test('a log without a valid line exits with 2', async () => {
   assert.equal([code, out], [2, ''])
   assert.is(
     err,
-    'millrace: none of the 2 lines is in the Common or Combined Log Format; the first is: \\u001b[31mone\n',
+    'millrace: none of the 2 lines is in the Common or Combined Log Format, JSON lines of nginx, pino, Caddy or Traefik, or logs of AWS load balancers; the first is: \\u001b[31mone\n',
   )
 })
 

@@ -19,6 +19,7 @@ import {
   comparedWith,
   rulesOf,
 } from './algorithms.js'
+import { FORMAT_NAMES, type FormatName, isJson } from './formats.js'
 import { figuresOf } from './json.js'
 import { type Key, parseKey } from './keys.js'
 import { type Replay, replay, violatesGuarantee } from './replay.js'
@@ -35,6 +36,9 @@ interface ReplayOptions {
   edge?: Edge
   align?: Alignment
   burst?: number
+  format: FormatName | 'auto'
+  timeField?: string
+  keyField?: string
   key: Key
   compare?: AlgorithmName[]
   top: number
@@ -105,9 +109,23 @@ export function replayCommand(
     )
     .addOption(
       new Option(
+        '-f, --format <name>',
+        'of the log: common (and combined), JSON lines of nginx, pino (also Fastify), caddy or traefik, any other json, ' +
+          'or AWS load balancers (alb, elb)',
+      )
+        .choices(['auto', ...FORMAT_NAMES])
+        .default('auto', 'the first lines tell'),
+    )
+    .option('--time-field <path>', 'of JSON, the field of the time, such as @timestamp or request.at')
+    .option(
+      '--key-field <path>',
+      'of JSON, the field of the user, such as req.headers.x-api-key; implies -k user',
+    )
+    .addOption(
+      new Option(
         '-k, --key <fields>',
         'the key of the limit: ip, user or path, or several joined by +, such as ip+path. Paths exclude the query; ' +
-          'requests without a user (-) count by ip',
+          'requests without a user (-) count by ip, and IPv6 by its network of 56 bits',
       )
         .argParser(parseKey)
         .default(parseKey('ip'), 'ip'),
@@ -123,6 +141,7 @@ export function replayCommand(
     .addHelpText('after', () => helpParagraph(EXAMPLE, environment.stdout))
     .action(async (file: string, options: ReplayOptions, command: Command) => {
       checkNoLimitBeside(command, options)
+      checkNamedFields(command, options)
       exit(await runReplay(file, options, environment))
     })
 }
@@ -144,8 +163,21 @@ function checkNoLimitBeside(command: Command, { rule, limit, window }: ReplayOpt
     )
 }
 
+/** Only JSON has fields with names. The field of the user is the key, unless there is another one. */
+function checkNamedFields(command: Command, options: ReplayOptions): void {
+  const { format } = options
+  for (const name of ['timeField', 'keyField'] as const) {
+    if (options[name] === undefined || format === 'auto' || isJson(format)) continue
+    const { flags } = command.options.find((option) => option.attributeName() === name)!
+    command.error(`option '${flags}' cannot be used with --format ${format}. Expected a format of JSON`)
+  }
+  const isKeyGiven = command.getOptionValueSource('key') !== 'default'
+  if (options.keyField !== undefined && !isKeyGiven) options.key = parseKey('user')
+}
+
 async function runReplay(file: string, options: ReplayOptions, environment: Environment): Promise<number> {
-  const { key, compare = [], top, json } = options
+  const { key, compare = [], top, json, timeField, keyField } = options
+  const format = options.format === 'auto' ? undefined : options.format
   const { stdin, stdout, stderr } = environment
   const rules = rulesOf(options)
   const toCompare = compare.map((algorithm) => ({ algorithm, rules: comparedRules(algorithm, options) }))
@@ -154,7 +186,7 @@ async function runReplay(file: string, options: ReplayOptions, environment: Envi
   let replayed: Replay
   let others: Compared[]
   try {
-    read = await readTraffic(file, key, stdin, progress)
+    read = await readTraffic(file, { key, format, timeField, keyField }, stdin, progress)
     const { length } = read.traffic.atMs
     const showing = (what: string) => (done: number) => {
       progress.show(() => `${what}: ${grouped(done)} of ${grouped(length)} requests`)
@@ -173,7 +205,8 @@ async function runReplay(file: string, options: ReplayOptions, environment: Envi
   } finally {
     progress.done()
   }
-  const { traffic, unparsed, withoutUser } = read
+  const { traffic, unparsed, withoutUser, others: withoutRequest } = read
+  const formatRead = { format: read.format ?? null, formatGuessed: format === undefined, withoutRequest }
   const compared = others.length === 0 ? {} : { compared: others }
   if (json) {
     const all = figuresOf(replayed, {
@@ -181,6 +214,7 @@ async function runReplay(file: string, options: ReplayOptions, environment: Envi
       unparsed: unparsed.count,
       key: key.name,
       withoutUser,
+      ...formatRead,
       top,
     })
     stdout.write(`${inertJson(all, 2)}\n`)
@@ -189,7 +223,7 @@ async function runReplay(file: string, options: ReplayOptions, environment: Envi
     const chart = Math.min(width, WIDEST_CHART)
     const usersMissing = key.needsUser ? withoutUser : 0
     const results = {
-      ...{ replay: replayed, unparsed, key: key.name, usersMissing, ...compared },
+      ...{ replay: replayed, unparsed, key: key.name, usersMissing, ...formatRead, ...compared },
       ...(width < NARROWEST_CHART
         ? {}
         : { timeline: timeline(traffic, replayed.admitted, chart - CHART_MARGIN) }),

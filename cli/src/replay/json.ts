@@ -8,6 +8,11 @@ interface Others {
   unparsed: number
   key: string
   withoutUser: number
+  /** Lines without a request. */
+  withoutRequest: number
+  /** Null if the log is empty. */
+  format: string | null
+  formatGuessed: boolean
   /** The most clients to list. */
   top: number
   /** Present with `--compare`. */

@@ -1,4 +1,6 @@
+import { isIPv6 } from 'node:net'
 import { InvalidArgumentError } from 'commander'
+import { ipKey } from 'millrace/http'
 import type { LoggedRequest } from './access-log.js'
 
 /** The fields of a key. A key has one field, or several joined by `+`. */
@@ -42,12 +44,17 @@ export function hasUser({ user }: LoggedRequest): boolean {
 }
 
 function value(request: LoggedRequest, field: Field, needsUser: boolean): string {
-  if (field === 'ip') return request.ip
+  if (field === 'ip') return keyOf(request.ip)
   if (field === 'path') return path(request.request)
-  if (hasUser(request)) return request.user
+  if (hasUser(request)) return keyOf(request.user) // a field that is named may be an address, such as that of a header
   // One key for all anonymous requests would refuse nearly all of them; servers limit these by address.
-  return needsUser ? `- ${request.ip}` : '-'
+  return needsUser ? `- ${keyOf(request.ip)}` : '-'
 }
+
+const byAddress = ipKey()
+
+/** The key of the middleware for an IPv6 address: its network. Other text is its own key; so is an IPv4 address there. */
+const keyOf = (text: string): string => (isIPv6(text) ? byAddress.keyOf(text) : text)
 
 /** method target [HTTP/version]. The target may contain spaces, as servers log requests unchanged. */
 const REQUEST = /^\S+ +(\S.*?)(?: +HTTP\/[\d.]+)?$/

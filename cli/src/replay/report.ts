@@ -17,6 +17,11 @@ export interface Results {
   key: string
   /** Requests without a user that count by address, if the key needs a user. */
   usersMissing: number
+  /** The format of the log; null if it is empty. */
+  format: string | null
+  formatGuessed: boolean
+  /** Lines without a request. */
+  withoutRequest: number
   /** Present if a chart fits. */
   timeline?: Timeline
   /** Present with `--compare`. */
@@ -161,9 +166,11 @@ function comparedTable(
   return figureTable('algorithm', names, sets, { leastNameWidth, width })
 }
 
-function figures({ replay, unparsed, usersMissing }: Results, who: string): [name: string, value: string][] {
+function figures(results: Results, who: string): [name: string, value: string][] {
+  const { replay, unparsed, usersMissing, format, formatGuessed, withoutRequest } = results
   const { requests, clients, firstMs, lastMs } = replay
   const rows: [string, string][] = [['requests', grouped(requests)]]
+  if (format !== null) rows.unshift(['format', formatGuessed ? `${format} (guessed)` : format])
   if (firstMs !== null && lastMs !== null)
     rows.push(['from (UTC)', moment(firstMs)], ['to (UTC)', moment(lastMs)])
   if (usersMissing > 0) rows.push(['without a user', `${part(usersMissing, requests)}, counted by ip`])
@@ -172,6 +179,7 @@ function figures({ replay, unparsed, usersMissing }: Results, who: string): [nam
     ['requests refused', part(replay.refused, requests)],
     [`${who}s refused`, part(replay.refusedClients, clients)],
   )
+  if (withoutRequest > 0) rows.push(['lines of no request', grouped(withoutRequest)])
   if (unparsed.count > 0) rows.push(['unparsed lines', grouped(unparsed.count)])
   return rows
 }

@@ -7,7 +7,7 @@ import { report } from 'millrace-cli/dist/replay/report.js'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import fc from '../fast-check.js'
-import { NONE, RESULTS, reported, widest } from './results.js'
+import { LOG, NONE, RESULTS, reported, widest } from './results.js'
 
 test('a report of 80 columns has the refusals, their accuracy and the clients', () => {
   const unparsed = { count: 1, examples: [{ line: 58, text: '203.0.113.9 - - [09/Mar' }] }
@@ -214,7 +214,7 @@ Accuracy`,
 })
 
 test('colour changes only the chart, and not its text', () => {
-  const found = { replay: RESULTS, unparsed: NONE, key: 'ip', usersMissing: 0, timeline: TIMELINE }
+  const found = { ...LOG, replay: RESULTS, unparsed: NONE, key: 'ip', usersMissing: 0, timeline: TIMELINE }
   const [plain, coloured] = [false, true].map((colour) => report(found, { top: 10, width: 80, colour }))
   assert.is(stripVTControlCharacters(coloured!), plain)
   assert.is.not(coloured, plain)

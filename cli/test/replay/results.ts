@@ -27,6 +27,8 @@ export const RESULTS: Replay = {
   ],
   admitted: new Uint8Array(),
 }
+/** Of the log, for a report without a line about its format. */
+export const LOG = { format: null, formatGuessed: true, withoutRequest: 0 }
 export const NONE = { count: 0, examples: [] }
 
 export const reported = (
@@ -35,5 +37,5 @@ export const reported = (
   top: number,
   width: number,
   more: Partial<Results> = {},
-) => report({ replay, unparsed, key: 'ip', usersMissing: 0, ...more }, { top, width, colour: false })
+) => report({ ...LOG, replay, unparsed, key: 'ip', usersMissing: 0, ...more }, { top, width, colour: false })
 export const widest = (text: string) => Math.max(...text.split('\n').map((line) => line.length))
