@@ -143,14 +143,15 @@ export class DecisionCounts {
     return false
   }
 
-  /** Counts a decision of a group, by the names of its members in place of rules. */
+  /** Counts a decision of a group like {@link count}, by the names of its members in place of rules. */
   countOfMembers(
     decision: MembersDecision,
     names: readonly string[],
     isNear: (member: number) => boolean,
-  ): void {
+    as: Refusal = 'decided',
+  ): boolean {
     const refusing = decision.allowed ? undefined : decision.member
-    this.#count(decision, decision.parts, refusing, 'decided', false, isNear, names)
+    return this.#count(decision, decision.parts, refusing, as, false, isNear, names)
   }
 
   /** Bits of the rules that an admission has charged, and to whose limits it has left the key near. */

@@ -92,6 +92,11 @@ export class MembersDecision extends CompositeDecision<Decision> implements Grou
     return this.#parts[0]!.source
   }
 
+  /** @internal Why the store has not answered, for a decision without it. */
+  get cause(): unknown {
+    return (this.#parts[0] as { readonly cause?: unknown }).cause
+  }
+
   get rules(): readonly RuleDecision[] {
     return this.#parts.flatMap(({ rules }) => rules)
   }

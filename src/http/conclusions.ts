@@ -1,25 +1,31 @@
-import type { AsyncLimiter } from '../api/async-limiter.js'
-import type { Limiter } from '../api/limiter.js'
 import type { Decision } from '../core/decision.js'
 import { isUndecided } from '../core/decision-source.js'
 import type { Refusals } from '../core/refusals.js'
-import type { Key } from '../memory/keys.js'
 import { Bans, type Judgement, type RefusedCall } from './bans.js'
 import { type BlockState, blockOf } from './blocks.js'
 import { isPromise, within } from './caller-promise.js'
 import { Delays, type SlowCall } from './delays.js'
 import { type Failures, outageError } from './failures.js'
 import type { Framework } from './framework.js'
+import type { AnyKey, AnyLimits, Decider, Limit, Limits } from './judging.js'
+import type { CountOptions } from './key-counts.js'
 import { NoPlaceDecision } from './no-place.js'
-import { type CallLimits, checkKeyTimeout, isEnforced, type RateLimitOptions } from './options.js'
+import { checkKeyTimeout, isEnforced, type RequestOptions } from './options.js'
 import type { Answers } from './problem.js'
-import type { RouteLimit, RouteLimits } from './routes/route-limits.js'
 import { GONE, type Refusal, type Step } from './step.js'
 import { keepReading } from './waiting-connection.js'
 
+/** The options that say what follows from decisions. Those of a group have neither `ban` nor `delay`. */
+export interface ConcludingOptions<Request, Response>
+  extends RequestOptions<Request, Response>,
+    CountOptions {
+  readonly ban?: unknown
+  readonly delay?: unknown
+}
+
 /** A decided request. */
 interface Call<Request, Response> extends SlowCall {
-  readonly limit: RouteLimit<Response>
+  readonly limit: Limit<Response>
   readonly request: Request
   readonly response: Response
   /** Whether an earlier limiter has written headers. */
@@ -32,7 +38,7 @@ type Refused<Request, Response> = Call<Request, Response> & RefusedCall
 /** Does what follows from decisions: sets headers, refuses, bans, delays and counts. */
 export class Conclusions<Request, Response> {
   readonly #framework: Framework<Request, Response>
-  readonly #options: RateLimitOptions<Request, Response>
+  readonly #options: ConcludingOptions<Request, Response>
   readonly #answers: Answers<Request>
   readonly #failures: Failures<Request>
   readonly #refusals: Refusals
@@ -44,9 +50,9 @@ export class Conclusions<Request, Response> {
 
   /** @throws MillraceError for an option that is wrong */
   constructor(
-    options: RateLimitOptions<Request, Response>,
+    options: ConcludingOptions<Request, Response>,
     framework: Framework<Request, Response>,
-    limits: RouteLimits<Response>,
+    limits: Limits<Response>,
     answers: Answers<Request>,
     failures: Failures<Request>,
     refusals: Refusals,
@@ -75,12 +81,12 @@ export class Conclusions<Request, Response> {
 
   /** What follows from a decision: the headers of the response, and the answer or the wait. */
   conclude(
-    limit: RouteLimit<Response>,
+    limit: Limit<Response>,
     request: Request,
     response: Response,
-    key: Key,
+    key: AnyKey,
     cost: number,
-    own: { limit?: CallLimits } | undefined,
+    own: { limit?: AnyLimits } | undefined,
     decision: Decision,
   ): Step | Promise<Step> {
     const framework = this.#framework
@@ -95,15 +101,15 @@ export class Conclusions<Request, Response> {
         request,
         response,
         follows,
-        limiter,
-        key: key as string,
+        limiter: limiter as SlowCall['limiter'],
+        key: limit.toldKey(key, decision) as string,
         cost,
         decision,
         peek,
       })
     }
     if (this.#delays !== undefined && !this.#isShadow) {
-      const { limiter } = limit
+      const limiter = limit.limiter as SlowCall['limiter']
       const call = { limit, request, response, follows, limiter, key: key as string, cost, decision }
       return this.#admitSlowly(call, this.#delays)
     }
@@ -113,7 +119,7 @@ export class Conclusions<Request, Response> {
     return undefined
   }
 
-  #show(limit: RouteLimit<Response>, response: Response, decision: Decision, follows: boolean): void {
+  #show(limit: Limit<Response>, response: Response, decision: Decision, follows: boolean): void {
     limit.headers.write(response, decision, follows)
     if (this.#exposesHeaders) limit.headers.expose(response)
   }
@@ -122,7 +128,7 @@ export class Conclusions<Request, Response> {
    * The store of the limiter does not answer. The decision says nothing about the client: no header shows its
    * figures, and a refusal is no request over the limit. It is a failure, as if the limiter had thrown.
    */
-  #outage(limit: RouteLimit<Response>, request: Request, response: Response, decision: Decision): Step {
+  #outage(limit: Limit<Response>, request: Request, response: Response, decision: Decision): Step {
     const answer = decision.allowed ? 'pass' : this.#failures.report(outageError(decision), request)
     limit.counts.decisions.count(decision, answer === 'pass' || this.#isShadow ? 'passed' : 'decided')
     if (decision.allowed) return undefined
@@ -220,11 +226,12 @@ export class Conclusions<Request, Response> {
     this.#show(limit, response, decision, follows)
     limit.headers.writeRetryAfter(response, decision)
     const raw = this.#framework.requestOf(request)
+    const violated = limit.violatedBy?.(decision)
     try {
-      return this.#answers.refused(request, raw, decision, isBanned)
+      return this.#answers.refused(request, raw, decision, isBanned, violated)
     } catch (error) {
       this.#failures.report(error, request)
-      return this.#answers.standard(raw, decision, isBanned)
+      return this.#answers.standard(raw, decision, isBanned, violated)
     }
   }
 
@@ -244,12 +251,7 @@ export class Conclusions<Request, Response> {
     })
   }
 
-  #countLater(
-    limiter: Limiter | AsyncLimiter,
-    request: Request,
-    response: Response,
-    decision: Decision,
-  ): void {
+  #countLater(limiter: Decider, request: Request, response: Response, decision: Decision): void {
     const refund = (counts: boolean) => (counts ? undefined : limiter.refund(decision))
     const report = (error: unknown) => this.#failures.report(error, request)
     this.#framework.onEnd(request, response, (isSent) => {

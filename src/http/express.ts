@@ -1,6 +1,11 @@
 import type { NextFunction, Request, Response } from 'express'
+import type { LimiterStats } from '../api/limiter.js'
+import type { GroupStats } from '../api/limiter-group.js'
 import type { Decision } from '../core/decision.js'
+import type { GroupDecision } from '../core/group-decision.js'
 import type { Framework } from './framework.js'
+import { BY_GROUP } from './groups/group-limits.js'
+import type { GroupLimitOptions, MemberKeys } from './groups/options.js'
 import { nodeFramework, send } from './node-framework.js'
 import type { RateLimitOptions } from './options.js'
 import { Policy } from './policy.js'
@@ -21,17 +26,25 @@ declare global {
   }
 }
 
-/** The options of {@link rateLimit} for Express. */
-export interface ExpressOptions extends RateLimitOptions<Request, Response> {
+/** How refused requests are answered. */
+export interface ExpressAnswers<D extends Decision> {
   /**
    * Answers a refused request, in place of `statusCode` and `message`. The headers are set.
    * @default a 429 with a problem document, or 403 for a banned key
    */
-  handler?: (request: Request, response: Response, next: NextFunction, decision: Decision) => unknown
+  handler?: (request: Request, response: Response, next: NextFunction, decision: D) => unknown
 }
 
+/** The options of {@link rateLimit} for Express. */
+export interface ExpressOptions extends RateLimitOptions<Request, Response>, ExpressAnswers<Decision> {}
+
+/** The options of {@link groupLimit} for Express. */
+export interface ExpressGroupOptions
+  extends GroupLimitOptions<Request, Response>,
+    ExpressAnswers<GroupDecision> {}
+
 /** Limits requests: middleware for `app.use`, a router or a route. */
-export interface RateLimiter extends RateLimitHandles {
+export interface RateLimiter<Key = string, Of = LimiterStats> extends RateLimitHandles<Key, Of> {
   (request: Request, response: Response, next: NextFunction): void
 }
 
@@ -58,12 +71,42 @@ const expressFramework: Framework<Request, Response> = {
  * ```
  */
 export function rateLimit(options: ExpressOptions): RateLimiter {
-  const policy = new Policy<Request, Response>(options, expressFramework)
-  const { handler } = options
+  return limitBy(new Policy<Request, Response>(options, expressFramework), options)
+}
 
+/**
+ * Limits the requests of an Express app (4 and 5) by a group: a limiter for each of several keys, such as the account and the client's
+ * address. It passes if all members admit it, else none is charged. A refusal's status, headers and problem document are
+ * those of the member that refused.
+ * @param options `members`: limiters or rules by names of your choice, each with a key of the request
+ * @returns the middleware. The decision is at `request.rateLimit`
+ * @throws {MillraceError} the errors of `createLimiter` and of `group`, and `ERR_MILLRACE_INVALID_OPTION`
+ * @example
+ * ```ts
+ * import express from 'express'
+ * import { groupLimit } from 'millrace/express'
+ *
+ * const app = express()
+ * const logins = groupLimit({
+ *   members: {
+ *     account: { limit: 5, window: '15m', key: (request) => request.body.account },
+ *     address: { limit: 20, window: '15m' },
+ *   },
+ * })
+ * app.post('/login', express.json(), logins, (request, response) => response.send('welcome'))
+ * ```
+ */
+export function groupLimit(options: ExpressGroupOptions): RateLimiter<MemberKeys, GroupStats> {
+  return limitBy(new Policy<Request, Response>(options, expressFramework, [], BY_GROUP), options)
+}
+
+function limitBy<Key, Of>(
+  policy: Policy<Request, Response>,
+  { handler }: ExpressAnswers<never>,
+): RateLimiter<Key, Of> {
   const handlerWith = (next: NextFunction) =>
     handler &&
-    ((request: Request, response: Response, decision: Decision) => handler(request, response, next, decision))
+    ((request: Request, response: Response, decision: never) => handler(request, response, next, decision))
   const finish = (step: Step, request: Request, response: Response, next: NextFunction): void => {
     if (step === undefined) next()
     else if (step !== GONE) void policy.answer(step, request, response, handlerWith(next), send)
@@ -74,5 +117,5 @@ export function rateLimit(options: ExpressOptions): RateLimiter {
     else if (step instanceof Promise) step.then((later) => finish(later, request, response, next)).catch(next)
     else finish(step, request, response, next)
   }
-  return Object.assign(limited, policy.handles)
+  return Object.assign(limited, policy.handles<Key, Of>())
 }

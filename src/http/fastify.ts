@@ -1,15 +1,20 @@
 import type { FastifyInstance, FastifyPluginCallback, FastifyReply, FastifyRequest } from 'fastify'
 import type { Decision } from '../core/decision.js'
 import { invalid } from '../core/errors.js'
+import type { GroupDecision } from '../core/group-decision.js'
 import type { TopOptions } from '../core/refusals.js'
 import type { TopKey } from '../core/top-keys.js'
 import type { Framework } from './framework.js'
+import { BY_GROUP } from './groups/group-limits.js'
+import type { GroupLimitOptions, MemberKeys } from './groups/options.js'
+import type { Judging } from './judging.js'
 import { connectionOf, hasGone, onEnd } from './node-framework.js'
-import type { RateLimitOptions, RouteRules } from './options.js'
+import type { RateLimitOptions, RequestOptions, RouteRules } from './options.js'
 import { Policy } from './policy.js'
 import { fastifyPathsOf, isWithin, type Paths, pathsWithin } from './readings.js'
 import { type SemicolonConfig, usesSemicolon } from './routes/request-path.js'
 import { RouteGroups } from './routes/route-groups.js'
+import { RouteLimits } from './routes/route-limits.js'
 import type { RateLimitStats } from './stats.js'
 import { GONE, type Refusal, type Step } from './step.js'
 
@@ -18,8 +23,8 @@ export type * from './framework-types.js'
 
 const HOOKS = ['onRequest', 'preParsing', 'preValidation', 'preHandler'] as const
 
-/** The options of {@link rateLimit} for Fastify. */
-export interface FastifyOptions extends RateLimitOptions<FastifyRequest, FastifyReply> {
+/** When requests are limited, and how refused ones are answered. */
+export interface FastifyAnswers<D extends Decision> {
   /**
    * When requests are limited. A key from the body needs `'preHandler'`.
    * @default 'onRequest', before the body is read
@@ -35,8 +40,18 @@ export interface FastifyOptions extends RateLimitOptions<FastifyRequest, Fastify
    * Answers a refused request, in place of `statusCode` and `message`. The headers are set.
    * @default a 429 with a problem document, or 403 for a banned key
    */
-  handler?: (request: FastifyRequest, reply: FastifyReply, decision: Decision) => unknown
+  handler?: (request: FastifyRequest, reply: FastifyReply, decision: D) => unknown
 }
+
+/** The options of {@link rateLimit} for Fastify. */
+export interface FastifyOptions
+  extends RateLimitOptions<FastifyRequest, FastifyReply>,
+    FastifyAnswers<Decision> {}
+
+/** The options of {@link groupLimit} for Fastify. */
+export interface FastifyGroupOptions
+  extends GroupLimitOptions<FastifyRequest, FastifyReply>,
+    FastifyAnswers<GroupDecision> {}
 
 /** `config.rateLimit` of a route: rules of its own, `{}` for those of the plugin, or false for no limit. */
 export interface FastifyRouteRules extends RouteRules {
@@ -53,8 +68,8 @@ declare module 'fastify' {
     rateLimit?: FastifyRouteRules | false
   }
   interface FastifyInstance {
-    /** Forgets what a key has used, and ends its ban. */
-    resetRateLimit(key: string): Promise<void>
+    /** Forgets what a key has used, and ends its ban. If the first limiter is a group: `{ account: 'alice' }`. */
+    resetRateLimit(key: string | MemberKeys): Promise<void>
     /** What became of the requests of the first limiter of the app, by route and by rule. */
     rateLimitStats(): Promise<RateLimitStats>
     /** Returns the keys of the requests that were refused most by the first limiter of this app: see `Limiter.top`. */
@@ -127,24 +142,66 @@ function send(reply: FastifyReply, { status, contentType, body }: Refusal): void
  * app.post('/login', { config: { rateLimit: { limit: 5, window: '15m' } } }, () => 'welcome')
  * ```
  */
-const rateLimit: FastifyPluginCallback<FastifyOptions> = (fastify, options, done) => {
+const rateLimit: FastifyPluginCallback<FastifyOptions> = (fastify, options, done) =>
+  register(fastify, options, undefined, done)
+
+/**
+ * Limits the requests of a Fastify app (5) by a group: a limiter for each of several keys, such as the account and the client's
+ * address. It passes if all members admit it, else none is charged. A refusal's status, headers and problem document are
+ * those of the member that refused. It limits the routes of the instance that it is
+ * registered on: register it in a plugin of your own that has only the routes to limit. A key from the body needs
+ * `hook: 'preHandler'`. `config.rateLimit` of a route does not matter, but for `false`.
+ * @param fastify the instance
+ * @param options `members`: limiters or rules by names of your choice, each with a key of the request
+ * @param done called when the plugin is ready
+ * @throws {MillraceError} the errors of `createLimiter` and of `group`, and `ERR_MILLRACE_INVALID_OPTION`
+ * @example
+ * ```ts
+ * import Fastify from 'fastify'
+ * import { groupLimit } from 'millrace/fastify'
+ *
+ * const app = Fastify()
+ * app.register(async (logins) => {
+ *   logins.register(groupLimit, {
+ *     hook: 'preHandler',
+ *     members: {
+ *       account: { limit: 5, window: '15m', key: (request) => request.body.account },
+ *       address: { limit: 20, window: '15m' },
+ *     },
+ *   })
+ *   logins.post('/login', () => 'welcome')
+ * })
+ * ```
+ */
+const groupLimit: FastifyPluginCallback<FastifyGroupOptions> = (fastify, options, done) =>
+  register(fastify, options, BY_GROUP, done)
+
+type AnyOptions = RequestOptions<FastifyRequest, FastifyReply, never> & FastifyAnswers<never>
+
+function register(
+  fastify: FastifyInstance,
+  options: AnyOptions,
+  judging: Judging | undefined,
+  done: (error?: Error) => void,
+): void {
   try {
-    install(fastify, options)
+    install(fastify, options, judging)
     done()
   } catch (error) {
     done(error as Error) // Fastify does not catch what a plugin throws
   }
 }
 
-function install(fastify: FastifyInstance, options: FastifyOptions): void {
+function install(fastify: FastifyInstance, options: AnyOptions, judging: Judging | undefined): void {
   const { handler, hook = 'onRequest', global = true } = options
   if (!HOOKS.includes(hook)) throw invalid('hook', hook, HOOKS.map((name) => `'${name}'`).join(', '))
   if (typeof global !== 'boolean') throw invalid('global', global, 'a boolean')
-  const policy = new Policy(options, frameworkOf(fastify), ['hook', 'global'])
-  const groups = new RouteGroups(policy.limits)
+  const policy = new Policy(options, frameworkOf(fastify), ['hook', 'global'], judging)
+  const { limits } = policy
+  const groups = limits instanceof RouteLimits ? new RouteGroups(limits) : undefined
   if (!fastify.hasRequestDecorator('rateLimit')) fastify.decorateRequest('rateLimit', null)
   if (!fastify.hasDecorator('resetRateLimit')) {
-    fastify.decorate('resetRateLimit', async (key: string) => policy.reset(key))
+    fastify.decorate('resetRateLimit', async (key: string | MemberKeys) => policy.reset(key))
     fastify.decorate('rateLimitStats', () => policy.stats())
     fastify.decorate('rateLimitTop', (options: TopOptions) => policy.top(options))
   }
@@ -155,7 +212,7 @@ function install(fastify: FastifyInstance, options: FastifyOptions): void {
   }
   fastify.addHook('onRoute', ({ config, method, url }) => {
     const rules = config?.rateLimit
-    if (rules) groups.find(rules, `${[method].flat().join('|')} ${url}`, `config.rateLimit of ${url}`) // a wrong rule fails here, and not at a request
+    if (rules) groups?.find(rules, `${[method].flat().join('|')} ${url}`, `config.rateLimit of ${url}`) // a wrong rule fails here, and not at a request
   })
   const limit = (request: FastifyRequest, reply: FastifyReply, next: () => void): void => {
     const rules = request.routeOptions.config?.rateLimit
@@ -163,7 +220,7 @@ function install(fastify: FastifyInstance, options: FastifyOptions): void {
       next()
       return
     }
-    const own = rules && groups.find(rules, request.routeOptions.url ?? request.url, 'config.rateLimit')
+    const own = rules && groups?.find(rules, request.routeOptions.url ?? request.url, 'config.rateLimit')
     const step = own === undefined ? policy.admit(request, reply) : policy.admitBy(own, request, reply)
     if (step === undefined) next()
     else if (step instanceof Promise) void step.then((later) => finish(later, request, reply, next))
@@ -228,10 +285,11 @@ export function frameworkErrors(
 }
 
 // So that the hooks hold for the whole instance, and not for the plugin alone.
-Object.assign(rateLimit, {
-  [Symbol.for('skip-override')]: true,
-  [Symbol.for('fastify.display-name')]: 'millrace',
-  [Symbol.for('plugin-meta')]: { name: 'millrace', fastify: '5.x' },
-})
+for (const [name, plugin] of Object.entries({ millrace: rateLimit, 'millrace-group': groupLimit }))
+  Object.assign(plugin, {
+    [Symbol.for('skip-override')]: true,
+    [Symbol.for('fastify.display-name')]: name,
+    [Symbol.for('plugin-meta')]: { name, fastify: '5.x' },
+  })
 
-export { rateLimit, rateLimit as default }
+export { groupLimit, rateLimit, rateLimit as default }

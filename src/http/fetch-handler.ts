@@ -1,9 +1,20 @@
+import type { LimiterStats } from '../api/limiter.js'
+import type { GroupStats } from '../api/limiter-group.js'
 import type { Decision } from '../core/decision.js'
 import { invalid } from '../core/errors.js'
+import type { GroupDecision } from '../core/group-decision.js'
 import type { Size } from '../core/sizes.js'
 import { isIpKey } from './addresses/ip-key.js'
 import { type Flight, flightOf, inFlight } from './flight.js'
 import type { Framework } from './framework.js'
+import { BY_GROUP } from './groups/group-limits.js'
+import {
+  type GroupLimitOptions,
+  type GroupMemberRules,
+  type MemberKeys,
+  membersOf,
+  withKeys,
+} from './groups/options.js'
 import { type Awaitable, type CallLimits, checkOptionsObject, type RateLimitOptions } from './options.js'
 import { Policy } from './policy.js'
 import type { RateLimitHandles } from './stats.js'
@@ -18,15 +29,8 @@ export type Answered = Response | undefined | void
 // biome-ignore lint/suspicious/noExplicitAny: each server hands on another type
 export type Any = any
 
-/**
- * The options of a limit for a plain function of requests. A `Request` does not have the address of its client: `key`,
- * `address` or `trustProxy` must be there. `key`, `cost`, `skip`, `limit` and `address` are given all that the server
- * hands to the function: the request, and what comes after it, such as Bun's server, Deno's `info`, Next.js's `context`.
- */
-export interface FetchOptions<Incoming extends Request = Request, Info = Any>
-  extends Omit<RateLimitOptions<Incoming, Response>, 'key' | 'cost' | 'skip' | 'limit'> {
-  /** The key that is limited: see {@link RateLimitOptions.key}. By default the client's address, by `address`. */
-  key?: (request: Incoming, info: Info, ...more: Any[]) => Awaitable<string>
+/** What the options for a plain function of requests have beside those of every framework. */
+export interface FetchAnswers<Incoming, Info, D extends Decision> {
   /**
    * The address of a client: on Bun `(request, server) => server.requestIP(request)?.address`, on Deno
    * `(request, info) => info.remoteAddr.hostname`.
@@ -37,13 +41,46 @@ export interface FetchOptions<Incoming extends Request = Request, Info = Any>
   cost?: (request: Incoming, info: Info, ...more: Any[]) => Awaitable<number>
   /** Whether to pass this request on without a decision. */
   skip?: (request: Incoming, info: Info, ...more: Any[]) => Awaitable<boolean>
-  /** The limit, or a function that says that of a request: see {@link RateLimitOptions.limit}. */
-  limit?: Size | ((request: Incoming, info: Info, ...more: Any[]) => Awaitable<CallLimits | undefined>)
   /**
    * Answers a refused request, in place of `statusCode` and `message`. The headers are set on its response.
    * @default a 429 with a problem document, or 403 for a banned key
    */
-  handler?: (request: Incoming, decision: Decision) => Response | Promise<Response>
+  handler?: (request: Incoming, decision: D) => Response | Promise<Response>
+}
+
+/**
+ * The options of a limit for a plain function of requests. A `Request` does not have the address of its client: `key`,
+ * `address` or `trustProxy` must be there. `key`, `cost`, `skip`, `limit` and `address` are given all that the server
+ * hands to the function: the request, and what comes after it, such as Bun's server, Deno's `info`, Next.js's `context`.
+ */
+export interface FetchOptions<Incoming extends Request = Request, Info = Any>
+  extends Omit<RateLimitOptions<Incoming, Response>, 'key' | 'cost' | 'skip' | 'limit'>,
+    FetchAnswers<Incoming, Info, Decision> {
+  /** The key that is limited: see {@link RateLimitOptions.key}. By default the client's address, by `address`. */
+  key?: (request: Incoming, info: Info, ...more: Any[]) => Awaitable<string>
+  /** The limit, or a function that says that of a request: see {@link RateLimitOptions.limit}. */
+  limit?: Size | ((request: Incoming, info: Info, ...more: Any[]) => Awaitable<CallLimits | undefined>)
+}
+
+/** The options of a group for a plain function of requests. The functions are given what those of `FetchOptions` are. */
+export interface FetchGroupOptions<Incoming extends Request = Request, Info = Any>
+  extends Omit<GroupLimitOptions<Incoming, Response>, 'members' | 'cost' | 'skip' | 'limit'>,
+    FetchAnswers<Incoming, Info, GroupDecision> {
+  /** The limiters by names of your choice, each with a key of the request: see {@link GroupLimitOptions.members}. */
+  members: Readonly<
+    Record<
+      string,
+      Omit<GroupMemberRules<Incoming>, 'key'> & {
+        key?: (request: Incoming, info: Info, ...more: Any[]) => Awaitable<string>
+      }
+    >
+  >
+  /** Limits of this request, by the names of members: see {@link GroupLimitOptions.limit}. */
+  limit?: (
+    request: Incoming,
+    info: Info,
+    ...more: Any[]
+  ) => ReturnType<NonNullable<GroupLimitOptions<Incoming, Response>['limit']>>
 }
 
 /**
@@ -69,7 +106,9 @@ export interface LimitedFetchHandler<
   Incoming extends Request = Request,
   Info = Any,
   Answer extends Answered = Response,
-> extends RateLimitHandles {
+  Key = string,
+  Of = LimiterStats,
+> extends RateLimitHandles<Key, Of> {
   (request: Incoming, info?: Info, ...more: Any[]): Promise<Response | Answer>
 }
 
@@ -134,14 +173,43 @@ export function limitFetch<Incoming extends Request, Info, Answer extends Answer
   fetch: FetchHandler<Incoming, Info, Answer>,
 ): LimitedFetchHandler<Incoming, Info, Answer> {
   checkOptionsObject(given)
-  if (typeof fetch !== 'function') throw invalid('fetch', fetch, 'a function that answers requests')
   const options = given as unknown as AnyOptions
-  checkAddresses(options)
-  const policy = new Policy(exchangeOptions(options), frameworkOf(options.address), ['address'])
-  const { handler } = options
+  checkAddresses(options, [['key', options.key]])
+  return limitBy(
+    new Policy(exchangeOptions(options), frameworkOf(options.address), ['address']),
+    options,
+    fetch,
+  )
+}
+
+/** Limits a plain function of requests by a group. @see groupLimit of `millrace/web` */
+export function limitFetchByGroup<Incoming extends Request, Info, Answer extends Answered>(
+  given: FetchGroupOptions<Incoming, Info>,
+  fetch: FetchHandler<Incoming, Info, Answer>,
+): LimitedFetchHandler<Incoming, Info, Answer, MemberKeys, GroupStats> {
+  checkOptionsObject(given)
+  const options = given as unknown as AnyOptions
+  const keys = membersOf(given.members).map(([name, { key }]) => [`members.${name}.key`, key] as const)
+  checkAddresses(options, keys)
+  const members = withKeys<Exchange>(
+    given.members,
+    (key) =>
+      ({ handed }) =>
+        (key as NonNullable<AnyOptions['key']>)(...handed),
+  )
+  const own = { ...exchangeOptions(options), members }
+  return limitBy(new Policy(own, frameworkOf(options.address), ['address'], BY_GROUP), options, fetch)
+}
+
+function limitBy<Incoming extends Request, Info, Answer extends Answered, Key, Of>(
+  policy: Policy<Exchange, Exchange>,
+  { handler }: Pick<FetchAnswers<Request, Any, never>, 'handler'>,
+  fetch: FetchHandler<Incoming, Info, Answer>,
+): LimitedFetchHandler<Incoming, Info, Answer, Key, Of> {
+  if (typeof fetch !== 'function') throw invalid('fetch', fetch, 'a function that answers requests')
   const own =
     handler &&
-    (async (exchange: Exchange, _: Exchange, decision: Decision) => {
+    (async (exchange: Exchange, _: Exchange, decision: never) => {
       exchange.response = checkResponse(await handler(exchange.request, decision))
     })
 
@@ -167,17 +235,29 @@ export function limitFetch<Incoming extends Request, Info, Answer extends Answer
     const exchange = new Exchange([request, info, ...more])
     return inFlight(exchange.flight, () => answer(exchange))
   }
-  return Object.assign(limited, policy.handles) as unknown as LimitedFetchHandler<Incoming, Info, Answer>
+  return Object.assign(limited, policy.handles<Key, Of>()) as unknown as LimitedFetchHandler<
+    Incoming,
+    Info,
+    Answer,
+    Key,
+    Of
+  >
 }
 
 /** @throws MillraceError if nothing says whose a request is */
-function checkAddresses(options: AnyOptions): void {
-  const { address, key, trustProxy } = options
+function checkAddresses(
+  options: AnyOptions,
+  keys: readonly (readonly [option: string, key: unknown])[],
+): void {
+  const { address, trustProxy } = options
   if (address !== undefined && typeof address !== 'function') throw invalid('address', address, 'a function')
-  const byKey = isIpKey(key) && !key.isBySocket
+  const byKey = keys.every(([, key]) => isIpKey(key) && !key.isBySocket)
   if (address !== undefined || byKey || (typeof trustProxy === 'number' && trustProxy > 0)) return
   const what = 'the option address, or trustProxy: 1: a Request does not have the address of its client'
-  if (key === undefined || isIpKey(key)) throw invalid('key', key, `a key function, or ${what}`)
+  for (const [option, key] of keys) {
+    if (key === undefined || (isIpKey(key) && key.isBySocket))
+      throw invalid(option, key, `a key function, or ${what}`)
+  }
   for (const name of ['allow', 'deny'] as const) {
     if (options[name] !== undefined) throw invalid(name, options[name], `no value without ${what}`)
   }

@@ -1,7 +1,10 @@
 import type { Socket } from 'node:net'
 import type { Context, MiddlewareHandler } from 'hono'
+import type { LimiterStats } from '../api/limiter.js'
+import type { GroupStats } from '../api/limiter-group.js'
 import type { Decision } from '../core/decision.js'
 import { invalid } from '../core/errors.js'
+import type { GroupDecision } from '../core/group-decision.js'
 import {
   type Answered,
   type Any,
@@ -12,8 +15,11 @@ import {
 } from './fetch-handler.js'
 import { type Flight, flightOf, inFlight } from './flight.js'
 import type { Framework, HttpRequest } from './framework.js'
+import { BY_GROUP } from './groups/group-limits.js'
+import type { GroupLimitOptions, MemberKeys } from './groups/options.js'
+import type { Judging } from './judging.js'
 import { connectionOf, hasGone, onEnd } from './node-framework.js'
-import { checkOptionsObject, type RateLimitOptions } from './options.js'
+import { checkOptionsObject, type RateLimitOptions, type RequestOptions } from './options.js'
 import { Policy } from './policy.js'
 import { type Paths, pathsAfter, pathsWithin, withoutQuery } from './readings.js'
 import type { Targets } from './routes/request-path.js'
@@ -25,8 +31,8 @@ export { ipKey } from './addresses/ip-key.js'
 export type { FetchHandler, FetchOptions, LimitedFetchHandler, LimitedRequest } from './fetch-handler.js'
 export type * from './framework-types.js'
 
-/** The options of {@link rateLimit} for Hono. `countIf` is given the context; its `res` is the response. */
-export interface HonoOptions extends RateLimitOptions<Context, Context> {
+/** Where addresses come from, and how refused requests are answered. */
+export interface HonoAnswers<D extends Decision> {
   /**
    * The address of a client, where the server is not `@hono/node-server`: such as
    * `(context) => getConnInfo(context).remote.address` of your runtime.
@@ -37,11 +43,19 @@ export interface HonoOptions extends RateLimitOptions<Context, Context> {
    * Answers a refused request, in place of `statusCode` and `message`. The headers are set on the context.
    * @default a 429 with a problem document, or 403 for a banned key
    */
-  handler?: (context: Context, decision: Decision) => Response | Promise<Response>
+  handler?: (context: Context, decision: D) => Response | Promise<Response>
 }
 
+/** The options of {@link rateLimit} for Hono. `countIf` is given the context; its `res` is the response. */
+export interface HonoOptions extends RateLimitOptions<Context, Context>, HonoAnswers<Decision> {}
+
+/** The options of {@link groupLimit} for Hono. */
+export interface HonoGroupOptions extends GroupLimitOptions<Context, Context>, HonoAnswers<GroupDecision> {}
+
 /** Limits requests: middleware for `app.use` or a route. */
-export interface RateLimiter extends MiddlewareHandler, RateLimitHandles {}
+export interface RateLimiter<Key = string, Of = LimiterStats>
+  extends MiddlewareHandler,
+    RateLimitHandles<Key, Of> {}
 
 /** The variable of a context with its decision, and the fields with its flight and the headers that were set. */
 const DECISION = 'rateLimit'
@@ -217,15 +231,43 @@ export function rateLimit(
   return fetch === undefined ? limitHono(options as HonoOptions) : limitFetch(options as FetchOptions, fetch)
 }
 
-function limitHono(options: HonoOptions): RateLimiter {
+/**
+ * Limits the requests of a Hono app (4) by a group: a limiter for each of several keys, such as the account and the client's
+ * address. It passes if all members admit it, else none is charged. A refusal's status, headers and problem document are
+ * those of the member that refused.
+ * @param options `members`: limiters or rules by names of your choice, each with a key of the context
+ * @returns the middleware. The decision is at `context.get('rateLimit')`
+ * @throws {MillraceError} the errors of `createLimiter` and of `group`, and `ERR_MILLRACE_INVALID_OPTION`
+ * @example
+ * ```ts
+ * import { Hono } from 'hono'
+ * import { groupLimit } from 'millrace/hono'
+ *
+ * const app = new Hono()
+ * app.use('/login', groupLimit({
+ *   members: {
+ *     account: { limit: 5, window: '15m', key: async ({ req }) => (await req.json()).account },
+ *     address: { limit: 20, window: '15m' },
+ *   },
+ * }))
+ * ```
+ */
+export function groupLimit(options: HonoGroupOptions): RateLimiter<MemberKeys, GroupStats> {
+  return limitHono(options, BY_GROUP)
+}
+
+function limitHono<Key, Of>(
+  options: RequestOptions<Context, Context, never> & HonoAnswers<never>,
+  judging?: Judging,
+): RateLimiter<Key, Of> {
   checkOptionsObject(options)
   const { address, handler } = options
   checkAddress(address)
   const framework = new HonoFramework(address)
-  const policy = new Policy(options, framework, ['address'])
+  const policy = new Policy(options, framework, ['address'], judging)
   const own =
     handler &&
-    (async (context: Context, _: Context, decision: Decision) => {
+    (async (context: Context, _: Context, decision: never) => {
       context.res = checkResponse(await handler(context, decision))
     })
 
@@ -239,7 +281,7 @@ function limitHono(options: HonoOptions): RateLimiter {
   }
   const limited: MiddlewareHandler = (context, next) =>
     inFlight(flightIn(context), () => limit(context, next))
-  return Object.assign(limited, policy.handles)
+  return Object.assign(limited, policy.handles<Key, Of>())
 }
 
 function checkAddress(address: unknown): void {

@@ -1,7 +1,12 @@
 import type { Middleware, ParameterizedContext } from 'koa'
+import type { LimiterStats } from '../api/limiter.js'
+import type { GroupStats } from '../api/limiter-group.js'
 import type { Decision } from '../core/decision.js'
+import type { GroupDecision } from '../core/group-decision.js'
 import type { Framework } from './framework.js'
-import { DEFAULT_STANDARD, EXPOSE, exposedHeaders } from './headers/headers.js'
+import { BY_GROUP } from './groups/group-limits.js'
+import type { GroupLimitOptions, MemberKeys } from './groups/options.js'
+import { DEFAULT_STANDARD, EXPOSE, exposedHeaders, type Standard } from './headers/headers.js'
 import { connectionOf, hasGone, onEnd } from './node-framework.js'
 import type { RateLimitOptions } from './options.js'
 import { Policy } from './policy.js'
@@ -13,17 +18,27 @@ import { GONE, GONE_STATUS, type Refusal, type Step } from './step.js'
 export { ipKey } from './addresses/ip-key.js'
 export type * from './framework-types.js'
 
-/** The options of {@link rateLimit} for Koa. */
-export interface KoaOptions extends RateLimitOptions<ParameterizedContext, ParameterizedContext> {
+/** How refused requests are answered. */
+export interface KoaAnswers<D extends Decision> {
   /**
    * Answers a refused request, in place of `statusCode` and `message`. The headers are set.
    * @default a 429 with a problem document, or 403 for a banned key
    */
-  handler?: (context: ParameterizedContext, decision: Decision) => unknown
+  handler?: (context: ParameterizedContext, decision: D) => unknown
 }
 
+/** The options of {@link rateLimit} for Koa. */
+export interface KoaOptions
+  extends RateLimitOptions<ParameterizedContext, ParameterizedContext>,
+    KoaAnswers<Decision> {}
+
+/** The options of {@link groupLimit} for Koa. */
+export interface KoaGroupOptions
+  extends GroupLimitOptions<ParameterizedContext, ParameterizedContext>,
+    KoaAnswers<GroupDecision> {}
+
 /** Limits requests: middleware for `app.use` or a router. */
-export interface RateLimiter extends Middleware, RateLimitHandles {}
+export interface RateLimiter<Key = string, Of = LimiterStats> extends Middleware, RateLimitHandles<Key, Of> {}
 
 /** What `@koa/router` and its predecessors add to a context. */
 interface Routed {
@@ -112,15 +127,43 @@ function keepHeaders(context: ParameterizedContext, names: ReadonlySet<string>):
  * ```
  */
 export function rateLimit(options: KoaOptions): RateLimiter {
-  const policy = new Policy(options, koaFramework)
-  const { handler } = options
+  return limitBy(new Policy(options, koaFramework), options)
+}
+
+/**
+ * Limits the requests of a Koa app (3) by a group: a limiter for each of several keys, such as the account and the client's
+ * address. It passes if all members admit it, else none is charged. A refusal's status, headers and problem document are
+ * those of the member that refused.
+ * @param options `members`: limiters or rules by names of your choice, each with a key of the context
+ * @returns the middleware. The decision is at `context.state.rateLimit`
+ * @throws {MillraceError} the errors of `createLimiter` and of `group`, and `ERR_MILLRACE_INVALID_OPTION`
+ * @example
+ * ```ts
+ * import Koa from 'koa'
+ * import { groupLimit } from 'millrace/koa'
+ *
+ * const app = new Koa()
+ * app.use(groupLimit({
+ *   members: {
+ *     account: { limit: 5, window: '15m', key: (context) => context.get('x-account') },
+ *     address: { limit: 20, window: '15m' },
+ *   },
+ * }))
+ * ```
+ */
+export function groupLimit(options: KoaGroupOptions): RateLimiter<MemberKeys, GroupStats> {
+  return limitBy(new Policy(options, koaFramework, [], BY_GROUP), options)
+}
+
+function limitBy<Key, Of>(
+  policy: Policy<ParameterizedContext, ParameterizedContext>,
+  { handler, standard }: KoaAnswers<never> & { readonly standard?: Standard },
+): RateLimiter<Key, Of> {
   const own =
-    handler && ((context: ParameterizedContext, _: unknown, decision: Decision) => handler(context, decision))
+    handler && ((context: ParameterizedContext, _: unknown, decision: never) => handler(context, decision))
 
   const names = new Set(
-    [...exposedHeaders(options.standard ?? DEFAULT_STANDARD).split(', '), EXPOSE].map((name) =>
-      name.toLowerCase(),
-    ),
+    [...exposedHeaders(standard ?? DEFAULT_STANDARD).split(', '), EXPOSE].map((name) => name.toLowerCase()),
   )
   const rethrow = (error: unknown, context: ParameterizedContext): never => {
     keepHeaders(context, names)
@@ -138,5 +181,5 @@ export function rateLimit(options: KoaOptions): RateLimiter {
       ? step.then((later) => finish(later, context, next))
       : finish(step, context, next)
   }
-  return Object.assign(limited, policy.handles) as RateLimiter
+  return Object.assign(limited, policy.handles<Key, Of>()) as RateLimiter<Key, Of>
 }

@@ -3,10 +3,18 @@ export type * from './framework-types.js'
 export { SkipThrottle, Throttle, type ThrottleRules } from './nest/decorators.js'
 export { RateLimitException } from './nest/exception.js'
 export type { NestRequest, NestResponse } from './nest/framework.js'
+export { GroupLimitGuard } from './nest/group-guard.js'
 export { RateLimitGuard } from './nest/guard.js'
-export { type MiddlewareOptions, type RateLimiter, rateLimit } from './nest/middleware.js'
+export {
+  type GroupMiddlewareOptions,
+  groupLimit,
+  type MiddlewareOptions,
+  type RateLimiter,
+  rateLimit,
+} from './nest/middleware.js'
 export { RateLimitModule } from './nest/module.js'
 export type {
+  GroupGuardOptions,
   RateLimitModuleAsyncOptions,
   RateLimitModuleOptions,
   RateLimitOptionsFactory,

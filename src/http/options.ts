@@ -49,24 +49,11 @@ export interface RouteRules extends Partial<Omit<RuleOptions, 'shadow'>> {
 }
 
 /**
- * The options of `rateLimit`, which are the same in every framework. `Request` and `Response` are what the
- * framework hands to your functions. A function that may return a promise is awaited; without a promise, and
- * with an inline limiter, the middleware stays synchronous.
+ * What `rateLimit` and `groupLimit` have in common. `Request` and `Response` are what the framework hands to your
+ * functions. A function that may return a promise is awaited; without a promise, and with limiters that decide inline,
+ * the middleware stays synchronous.
  */
-export interface RateLimitOptions<Request, Response> extends EngineOptions, Omit<RouteRules, 'limit'> {
-  /**
-   * How many units a key may use in any window. As a function: the limit of this request, such as that of the
-   * customer's plan; all limits of a key count the same units. It may
-   * return 0, which refuses the request, and `Infinity` or `'unlimited'`, which passes it uncounted. With several rules or a `limiter`, the function
-   * may return an object with limits by the names of rules, or undefined for the limits of the rules.
-   */
-  limit?: Size | ((request: Request) => Awaitable<CallLimits | undefined>)
-  /**
-   * The key that is limited: a string of 1 to 65,536 characters. With an empty or a longer one, a request is
-   * limited by its client's address; if that is not known, all such requests count together.
-   * @default `ipKey()`: the client's address
-   */
-  key?: (request: Request) => Awaitable<string>
+export interface RequestOptions<Request, Response, D extends Decision = Decision> {
   /**
    * How far the headers `X-Forwarded-For` are trusted, for the default key and for `allow` and `deny`: see
    * {@link ipKey}.
@@ -106,14 +93,6 @@ export interface RateLimitOptions<Request, Response> extends EngineOptions, Omit
    */
   ignoreUserAgents?: readonly RegExp[]
   /**
-   * Rules of their own for routes, in place of the others: `'POST /login': { limit: 5, window: '15m' }`. The
-   * method may be left out. A path may have parameters (`/users/:id`), one at most between two slashes, and
-   * may end in `*`. Of several that match, the one with the longest fixed beginning holds. `false`: not
-   * limited. In a mount, such as a router at `/api`, a pattern is written for the whole path or for the path in
-   * the mount. A path that routers may read differently counts under the rules of each reading.
-   */
-  routes?: Readonly<Record<string, RouteRules | false>>
-  /**
    * The status of a refusal.
    * @default 429
    */
@@ -122,34 +101,20 @@ export interface RateLimitOptions<Request, Response> extends EngineOptions, Omit
    * The body of a refusal: text, or an object for JSON, or a function that returns one of them.
    * @default a problem document (`application/problem+json`), or text or HTML by the header `Accept`
    */
-  message?: string | object | ((request: Request, decision: Decision) => string | object)
+  message?: string | object | ((request: Request, decision: D) => string | object)
   /**
    * Is called for each request over its limit, for logs and metrics; also with `shadow` and `delay`, and for one from an
    * address of `deny`, whose decision has the rule `'deny'`. A refusal because a store does not answer goes to
    * `onError` instead. `key` is what is limited, as clients have sent it: any characters may be in it. For `deny` it is the
    * address.
    */
-  onLimited?: (request: Request, decision: Decision, key: string) => void
+  onLimited?: (request: Request, decision: D, key: string) => void
   /**
    * Whether a response counts. The request is charged before it is handled, and the charge is given back if
    * this returns false: `(response) => response.statusCode >= 400` counts failures only. A request whose
    * connection closes before its response is sent stays charged.
    */
   countIf?: (response: Response) => boolean
-  /**
-   * Bans a key for the time `for` once it was refused `after` times in a window: status 403.
-   * @default refused keys are not banned
-   */
-  ban?: { after: number; for: Duration }
-  /**
-   * Slows down instead of refusing: above `after` units, each request waits `ms` longer than the one before,
-   * up to `max`, 30 s unless set. At most `maxDelayed` requests wait: of each key 1,000, in all 10,000 unless set;
-   * a number is that of each key. Those beyond are refused. So are those of a key that is blocked, and those
-   * that could never be admitted. It does not go with `ban`. The units over the limit are counted in this
-   * process.
-   * @default requests over the limit are refused
-   */
-  delay?: DelayOptions
   /**
    * Decides and counts, but refuses nothing and sets no headers. `onLimited` is called for the requests that
    * would have been refused.
@@ -177,6 +142,48 @@ export interface RateLimitOptions<Request, Response> extends EngineOptions, Omit
    * @default false
    */
   exposeHeaders?: boolean
+}
+
+/** The options of `rateLimit`, which are the same in every framework. */
+export interface RateLimitOptions<Request, Response>
+  extends EngineOptions,
+    Omit<RouteRules, 'limit'>,
+    RequestOptions<Request, Response> {
+  /**
+   * How many units a key may use in any window. As a function: the limit of this request, such as that of the
+   * customer's plan; all limits of a key count the same units. It may
+   * return 0, which refuses the request, and `Infinity` or `'unlimited'`, which passes it uncounted. With several rules or a `limiter`, the function
+   * may return an object with limits by the names of rules, or undefined for the limits of the rules.
+   */
+  limit?: Size | ((request: Request) => Awaitable<CallLimits | undefined>)
+  /**
+   * The key that is limited: a string of 1 to 65,536 characters. With an empty or a longer one, a request is
+   * limited by its client's address; if that is not known, all such requests count together.
+   * @default `ipKey()`: the client's address
+   */
+  key?: (request: Request) => Awaitable<string>
+  /**
+   * Rules of their own for routes, in place of the others: `'POST /login': { limit: 5, window: '15m' }`. The
+   * method may be left out. A path may have parameters (`/users/:id`), one at most between two slashes, and
+   * may end in `*`. Of several that match, the one with the longest fixed beginning holds. `false`: not
+   * limited. In a mount, such as a router at `/api`, a pattern is written for the whole path or for the path in
+   * the mount. A path that routers may read differently counts under the rules of each reading.
+   */
+  routes?: Readonly<Record<string, RouteRules | false>>
+  /**
+   * Bans a key for the time `for` once it was refused `after` times in a window: status 403.
+   * @default refused keys are not banned
+   */
+  ban?: { after: number; for: Duration }
+  /**
+   * Slows down instead of refusing: above `after` units, each request waits `ms` longer than the one before,
+   * up to `max`, 30 s unless set. At most `maxDelayed` requests wait: of each key 1,000, in all 10,000 unless set;
+   * a number is that of each key. Those beyond are refused. So are those of a key that is blocked, and those
+   * that could never be admitted. It does not go with `ban`. The units over the limit are counted in this
+   * process.
+   * @default requests over the limit are refused
+   */
+  delay?: DelayOptions
 }
 
 /** The names of the options that every framework has, beside those of a limiter. */

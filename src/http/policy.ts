@@ -1,50 +1,58 @@
-import type { AsyncLimiter } from '../api/async-limiter.js'
-import { isCost } from '../api/checks.js'
-import type { Limiter, LimiterStats } from '../api/limiter.js'
+import { invalidCostError, isCost } from '../api/checks.js'
+import type { LimiterStats } from '../api/limiter.js'
 import { hearsRefusals, inRoute, publishDenied } from '../core/channels.js'
 import { COUNTED, countedNow } from '../core/closing.js'
-import type { Decision } from '../core/decision.js'
 import { loadParts } from '../core/lazily.js'
 import { Refusals, type TopOptions } from '../core/refusals.js'
 import { DECIDERS } from '../core/store-calls.js'
 import type { TopKey } from '../core/top-keys.js'
-import { isKeyString, type Key } from '../memory/keys.js'
+import { isKeyString } from '../memory/keys.js'
 import { AddressList } from './addresses/address-list.js'
 import { isPromise, within } from './caller-promise.js'
-import { Conclusions } from './conclusions.js'
+import { type ConcludingOptions, Conclusions } from './conclusions.js'
 import { deniedDecision } from './denied.js'
 import { Failures } from './failures.js'
 import type { Framework, HttpRequest } from './framework.js'
+import type { AnyKey, AnyLimits, Judging, Keys, Limit, Limits } from './judging.js'
 import {
-  type CallLimits,
   checkHttpOptions,
   checkKeyTimeout,
   checkOptionsObject,
   isEnforced,
-  type RateLimitOptions,
+  type RequestOptions,
 } from './options.js'
 import { Answers } from './problem.js'
-import { failureOf, isNoAddress, RequestKeys } from './request-keys.js'
-import { type RouteLimit, RouteLimits } from './routes/route-limits.js'
+import { isNoAddress, RequestKeys } from './request-keys.js'
+import { RouteLimits } from './routes/route-limits.js'
 import { type RateLimitHandles, type RateLimitStats, type RouteStats, totalOf } from './stats.js'
 import { GONE, type Refusal, type Step } from './step.js'
 
 /** An object with fields for the limits that have decided its request. */
 type Met = Record<symbol, true | undefined>
 
-/** The option `handler`: answers a refused request in the framework's own way. */
-type Handler<Request, Response> = (request: Request, response: Response, decision: Decision) => unknown
+/** The option `handler`: answers a refused request in the framework's own way. A group's takes its `GroupDecision`. */
+type Handler<Request, Response> = (request: Request, response: Response, decision: never) => unknown
+
+interface DecidingOptions<Request, Response> extends ConcludingOptions<Request, Response> {
+  readonly limit?: unknown
+}
+
+/** `rateLimit` decides by the limiters of routes. */
+const BY_ROUTES: Judging = {
+  limitsOf: (options, access, own) => new RouteLimits(options, access, own),
+  keysOf: (options, framework) => new RequestKeys(options, framework),
+}
 
 /**
- * Decides the requests of one `rateLimit`, in any framework. It stays synchronous while the limiter and the
+ * Decides the requests of one `rateLimit` or `groupLimit`, in any framework. It stays synchronous while the limiter and the
  * functions of the options are, and makes no object, closure or promise for an admitted request beside the
  * decision.
  */
 export class Policy<Request, Response> {
   readonly #framework: Framework<Request, Response>
-  readonly #options: RateLimitOptions<Request, Response>
-  readonly #limits: RouteLimits<Response>
-  readonly #keys: RequestKeys<Request>
+  readonly #options: DecidingOptions<Request, Response>
+  readonly #limits: Limits<Response>
+  readonly #keys: Keys<Request>
   readonly #allow: AddressList | undefined
   readonly #deny: AddressList | undefined
   readonly #hasGate: boolean
@@ -59,27 +67,29 @@ export class Policy<Request, Response> {
 
   /**
    * @param own the names of options that only this framework has
+   * @param judging says what decides
    * @throws MillraceError for an option that is wrong
    */
   constructor(
-    options: RateLimitOptions<Request, Response>,
+    options: RequestOptions<Request, Response, never>,
     framework: Framework<Request, Response>,
     own: readonly string[] = [],
+    judging = BY_ROUTES,
   ) {
     checkOptionsObject(options)
     checkHttpOptions(options as Readonly<Record<string, unknown>>)
     const { allow, deny, skip, ignoreUserAgents } = options
     this.#framework = framework
-    this.#options = options
-    this.#limits = new RouteLimits(options, framework, own)
-    this.#keys = new RequestKeys(options, framework as Framework<Request, never>)
+    this.#options = options as DecidingOptions<Request, Response>
+    this.#limits = judging.limitsOf(options, framework, own)
+    this.#keys = judging.keysOf(options, framework as Framework<Request, never>)
     this.#allow = allow === undefined ? undefined : new AddressList(allow, 'allow')
     this.#deny = deny === undefined ? undefined : new AddressList(deny, 'deny')
     this.#hasGate = [skip, ignoreUserAgents, allow, deny].some((option) => option !== undefined)
-    this.#answers = new Answers<Request>(options)
+    this.#answers = new Answers<Request>(this.#options)
     this.#failures = new Failures(options.onError)
     this.#conclusions = new Conclusions(
-      options,
+      this.#options,
       framework,
       this.#limits,
       this.#answers,
@@ -92,7 +102,7 @@ export class Policy<Request, Response> {
   }
 
   /** The rules of all routes. A framework adds those that it declares in its own way, for {@link admitBy}. */
-  get limits(): RouteLimits<Response> {
+  get limits(): Limits<Response> {
     return this.#limits
   }
 
@@ -113,7 +123,7 @@ export class Policy<Request, Response> {
   }
 
   /** Judges a request by the rules of a given route. If they have decided it before, it passes: it is charged once. */
-  admitBy(limit: RouteLimit<Response>, request: Request, response: Response): Step | Promise<Step> {
+  admitBy(limit: Limit<Response>, request: Request, response: Response): Step | Promise<Step> {
     try {
       if ((this.#framework.identityOf(request, response) as Met)[limit.met]) return undefined
       const step = this.#hasGate
@@ -143,28 +153,28 @@ export class Policy<Request, Response> {
       send(response, this.#answers.unavailable(this.#framework.requestOf(request)))
     }
     try {
-      const handled = handler(request, response, decision)
+      const handled = handler(request, response, decision as never)
       if (isPromise(handled)) return Promise.resolve(handled as PromiseLike<void>).catch(fail)
     } catch (error) {
       fail(error)
     }
   }
 
-  /** What a framework's `rateLimit` has beside limiting. */
-  get handles(): RateLimitHandles {
+  /** What a framework's `rateLimit` has beside limiting: the types say what decides. */
+  handles<Key = string, Of = LimiterStats>(): RateLimitHandles<Key, Of> {
     const handles = {
-      reset: (key: string) => this.reset(key),
+      reset: (key: unknown) => this.reset(key),
       stats: () => this.stats(),
       top: (options: TopOptions) => this.top(options),
       close: () => this.close(),
       [DECIDERS]: () => this.deciders,
       [COUNTED]: () => this.counted(),
     }
-    return handles
+    return handles as unknown as RateLimitHandles<Key, Of>
   }
 
   /** The limiters of the routes, each once: routes may share one. */
-  get deciders(): readonly (Limiter | AsyncLimiter)[] {
+  get deciders(): readonly Limit<Response>['limiter'][] {
     return [...new Set(this.#limits.all().map(({ limiter }) => limiter))]
   }
 
@@ -184,28 +194,28 @@ export class Policy<Request, Response> {
 
   /** The same, as it is known at this moment; undefined: a limiter of a user's own answers by promises alone. */
   counted(): RateLimitStats | undefined {
-    const ofLimiters = new Map<Limiter | AsyncLimiter, LimiterStats>()
+    const ofLimiters = new Map<object, LimiterStats>()
     for (const limiter of this.deciders) {
-      const stats = countedNow<LimiterStats>(limiter)
+      const stats = countedNow<LimiterStats>(limiter as never)
       if (stats === undefined) return undefined
       ofLimiters.set(limiter, stats)
     }
     return this.#statsBy(ofLimiters)
   }
 
-  #statsBy(ofLimiters: ReadonlyMap<Limiter | AsyncLimiter, LimiterStats>): RateLimitStats {
+  /** @param ofLimiters those of groups are `GroupStats` */
+  #statsBy(ofLimiters: ReadonlyMap<object, unknown>): RateLimitStats {
     const routes = this.#limits.all().map(({ name, counts, limiter }): [string, RouteStats] => {
-      return [name, { ...counts.present(), limiter: ofLimiters.get(limiter)! }]
+      return [name, { ...counts.present(), limiter: ofLimiters.get(limiter) as LimiterStats }]
     })
     const total = totalOf(routes.map(([, stats]) => stats))
     return { ...total, denied: this.#denied, failed: this.#failed, routes: Object.fromEntries(routes) }
   }
 
   /** Forgets what a key has used, in all routes, and ends its ban. */
-  async reset(key: string): Promise<void> {
-    if (typeof key === 'string' && !isKeyString(key)) return // no request is limited by it
-    await Promise.all(this.#limits.all().map(({ limiter }) => limiter.clear(key)))
-    this.#conclusions.forget(key)
+  async reset(key: unknown): Promise<void> {
+    await Promise.all(this.#limits.all().map((limit) => limit.clear(key)))
+    if (isKeyString(key)) this.#conclusions.forget(key)
   }
 
   /** Closes the limiters that were made from the options. */
@@ -216,7 +226,7 @@ export class Policy<Request, Response> {
 
   /** Decides by one after another, as a chain of limiters would: all must admit the request. */
   #admitByAll(
-    limits: readonly RouteLimit<Response>[],
+    limits: readonly Limit<Response>[],
     request: Request,
     response: Response,
   ): Step | Promise<Step> {
@@ -230,7 +240,7 @@ export class Policy<Request, Response> {
     return undefined
   }
 
-  #enter(limit: RouteLimit<Response>, request: Request, response: Response): Step | Promise<Step> {
+  #enter(limit: Limit<Response>, request: Request, response: Response): Step | Promise<Step> {
     const raw = this.#framework.requestOf(request)
     if (this.#allow !== undefined || this.#deny !== undefined) {
       const address = this.#keys.addressOf(raw)
@@ -252,10 +262,10 @@ export class Policy<Request, Response> {
     return isSkipped ? undefined : this.#decide(limit, request, response)
   }
 
-  #decide(limit: RouteLimit<Response>, request: Request, response: Response): Step | Promise<Step> {
+  #decide(limit: Limit<Response>, request: Request, response: Response): Step | Promise<Step> {
     const { cost, limit: ownLimit } = this.#options
     const ms = this.#timeoutMs
-    const key = within(ms, this.#keys.of(request, limit as RouteLimit<never>), 'key(request)')
+    const key = this.#keys.of(request, limit as Limit<never>, ms)
     const units = cost === undefined ? 1 : within(ms, cost(request), 'cost(request)')
     const takesOwn = typeof ownLimit === 'function' && limit.takesOwnLimit
     const own = takesOwn ? within(ms, ownLimit(request), 'limit(request)') : undefined
@@ -270,14 +280,14 @@ export class Policy<Request, Response> {
    * usable key is limited by its address, and one without a usable cost costs 1.
    */
   #check(
-    limit: RouteLimit<Response>,
+    limit: Limit<Response>,
     request: Request,
     response: Response,
-    key: Key,
+    key: AnyKey,
     cost: number,
-    ownLimit: CallLimits | undefined,
+    ownLimit: AnyLimits | undefined,
   ): Step | Promise<Step> {
-    const error = failureOf(key, cost)
+    const error = this.#keys.failureOf(key) ?? (isCost(cost) ? undefined : invalidCostError(cost))
     const step = error && this.fail(error, request)
     if (step !== undefined) return step
     const checked = this.#keys.usable(key, request)

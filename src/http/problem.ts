@@ -68,23 +68,35 @@ export class Answers<Request> {
   /**
    * The answer to a refusal: 429, or 403 for a key that is banned.
    * @param raw the request whose header `Accept` is read
+   * @param violated the names of the rules that refused
    * @throws MillraceError `ERR_MILLRACE_INVALID_OPTION` if the function `message` returns no string or object.
    * What it throws is thrown
    */
-  refused(request: Request, raw: HttpRequest, decision: Decision, isBanned: boolean): RefusalAnswer {
+  refused(
+    request: Request,
+    raw: HttpRequest,
+    decision: Decision,
+    isBanned: boolean,
+    violated?: readonly string[],
+  ): RefusalAnswer {
     const status = isBanned ? 403 : this.#status
     const message = this.#message
     const own =
       typeof message === 'function'
         ? bodyOf(message(request, decision), 'message(request, decision)')
         : this.#fixed
-    return own === undefined ? this.standard(raw, decision, isBanned) : { status, ...own, decision }
+    return own === undefined ? this.standard(raw, decision, isBanned, violated) : { status, ...own, decision }
   }
 
   /** The answer without the option `message`: a problem document. */
-  standard(raw: HttpRequest, decision: Decision, isBanned: boolean): RefusalAnswer {
+  standard(
+    raw: HttpRequest,
+    decision: Decision,
+    isBanned: boolean,
+    violated = refusing(decision),
+  ): RefusalAnswer {
     const status = isBanned ? 403 : this.#status
-    return { ...answerOf(problemOf(decision, status, isBanned), raw), decision }
+    return { ...answerOf(problemOf(decision, status, violated, isBanned), raw), decision }
   }
 
   /** The answer to an address that is denied: 403. */
@@ -111,10 +123,17 @@ function answerOf(problem: Problem, raw: HttpRequest): Answer {
 
 const formFor = ({ headers }: HttpRequest): BodyForm => preferredForm(headers.accept)
 
-function problemOf(decision: Decision, status: number, isBanned: boolean): Problem {
-  const refused = decision.rules.filter(({ allowed }) => !allowed).map(({ rule }) => rule)
+const refusing = ({ rules }: Decision): readonly string[] =>
+  rules.filter(({ allowed }) => !allowed).map(({ rule }) => rule)
+
+function problemOf(
+  decision: Decision,
+  status: number,
+  violated: readonly string[],
+  isBanned: boolean,
+): Problem {
   const { type, title } = isBanned ? ABNORMAL_USAGE : QUOTA_EXCEEDED
-  return { type, title, status, detail: detailOf(decision), 'violated-policies': refused }
+  return { type, title, status, detail: detailOf(decision), 'violated-policies': violated }
 }
 
 function detailOf({ retryAfterMs }: Decision): string {

@@ -21,31 +21,31 @@ export interface RequestCounts extends FigureCounts {
   readonly shadowDelayed: number
 }
 
-/** What became of the requests of one route, also by rule. */
-export interface RouteStats extends RequestCounts, RuleCounts {
-  /** The counts of the route's limiter: those of its decisions, its table, its store. */
-  readonly limiter: LimiterStats
+/** What became of the requests of one route, also by rule. `Of` are the stats of what decides. */
+export interface RouteStats<Of = LimiterStats> extends RequestCounts, RuleCounts {
+  /** The counts of the route's limiter: those of its decisions, its table, its store. Of a group: its decisions. */
+  readonly limiter: Of
 }
 
-/** What became of the requests of one `rateLimit` in this thread. */
-export interface RateLimitStats extends RequestCounts {
+/** What became of the requests of one `rateLimit` or `groupLimit` in this thread. */
+export interface RateLimitStats<Of = LimiterStats> extends RequestCounts {
   /** Requests from an address of the option `deny`, answered by 403. They are in no other number. */
   readonly denied: number
   /** Errors while requests were decided: a function of the options threw, a worker was lost, a limiter is closed. */
   readonly failed: number
   /** By the pattern of the route; `default`: the requests without a route of their own. */
-  readonly routes: Readonly<Record<string, RouteStats>>
+  readonly routes: Readonly<Record<string, RouteStats<Of>>>
 }
 
-/** What every `rateLimit` can do beside limiting. */
-export interface RateLimitHandles {
-  /** Forgets what a key has used, and ends its ban. */
-  reset(key: string): Promise<void>
+/** What every `rateLimit` can do beside limiting. `Key` and `Of` are those of what decides: a limiter, or a group. */
+export interface RateLimitHandles<Key = string, Of = LimiterStats> {
+  /** Forgets what a key has used, and ends its ban. Of a group: `{ account: 'alice' }`. */
+  reset(key: Key): Promise<void>
   /**
    * Returns what became of the requests of this thread, by route and by rule.
    * @throws {MillraceError} (rejects) `ERR_MILLRACE_CLOSED`
    */
-  stats(): Promise<RateLimitStats>
+  stats(): Promise<RateLimitStats<Of>>
   /**
    * Returns the keys of the requests that were refused most, and denied addresses, since the first call: see
    * {@link Limiter.top}.
@@ -62,8 +62,8 @@ export class RouteCounts {
   #delayed = 0
   #shadowDelayed = 0
 
-  constructor(nearLimit?: number) {
-    this.decisions = new DecisionCounts(nearLimit)
+  constructor(decisions = new DecisionCounts()) {
+    this.decisions = decisions
   }
 
   /** Counts a request that waits. */

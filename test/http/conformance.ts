@@ -6,6 +6,7 @@ import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { testCounts } from './conformance-counts.js'
 import { testFailures } from './conformance-failures.js'
+import { testGroups } from './conformance-groups.js'
 import { type AnyOptions, type Client, type FrameworkDriver, http1Client, type Served } from './driver.js'
 
 const PROBLEM = 'https://iana.org/assignments/http-problem-types#quota-exceeded'
@@ -324,6 +325,7 @@ export function testFramework(driver: FrameworkDriver): void {
   })
 
   testCounts(test, base, serving)
+  testGroups(test, driver, serving)
 
   test('forgets a key on reset', async () =>
     serving({ ...base(), limit: 1 }, async (get, { reset }) => {
@@ -385,7 +387,7 @@ export type Serving = (
   use: (get: Get, served: Served) => Promise<void>,
 ) => () => Promise<void>
 
-type Get = (path: string, headers?: Record<string, string>, method?: string) => Promise<Reply>
+export type Get = (path: string, headers?: Record<string, string>, method?: string) => Promise<Reply>
 /** A response whose JSON has any fields. */
 // biome-ignore lint/suspicious/noExplicitAny: what a test reads of a body
 type Reply = Omit<Response, 'json'> & { json(): Promise<any> }

@@ -1,15 +1,18 @@
 import { request as rawRequest } from 'node:http'
 import type { Decision } from 'millrace'
-import type { RateLimitOptions, RateLimitStats } from 'millrace/http'
+import type { MemberKeys, RateLimitOptions, RateLimitStats } from 'millrace/http'
 
 /** The options of any framework. Its requests and responses are of its own types. */
 // biome-ignore lint/suspicious/noExplicitAny: the suite reaches them only through the driver
 export type AnyOptions = RateLimitOptions<any, any>
 
+/** Whether these are the options of `groupLimit`. */
+export const isGroup = (options: object): boolean => 'members' in options
+
 /** A server that is being tested. */
 export interface Served {
   readonly url: string
-  reset(key: string): Promise<void>
+  reset(key: string | MemberKeys): Promise<void>
   /** Those of the first limiter. */
   stats(): Promise<RateLimitStats>
   close(): Promise<void>
@@ -23,7 +26,7 @@ export interface Client {
 }
 
 /**
- * A framework under test. Its server has these routes, behind `rateLimit`:
+ * A framework under test. Its server has these routes, behind `rateLimit`, or `groupLimit` for options with `members`:
  *
  *     GET /           'hello'
  *     GET /decision   the kept decision as JSON, or null

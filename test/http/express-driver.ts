@@ -2,13 +2,16 @@ import { createServer } from 'node:http'
 import type { NextFunction, Request, Response } from 'express'
 import express from 'express'
 import express4 from 'express4'
-import { rateLimit } from 'millrace/express'
-import { decisionBody, type FrameworkDriver, type Served } from './driver.js'
+import { groupLimit, rateLimit } from 'millrace/express'
+import { type AnyOptions, decisionBody, type FrameworkDriver, isGroup, type Served } from './driver.js'
 import { SERVER_OPTIONS, servedBy } from './serve.js'
 
 type Kept = { rateLimit?: Parameters<typeof decisionBody>[0] }
 
-type Limiter = ReturnType<typeof rateLimit>
+type Limiter = ReturnType<typeof rateLimit | typeof groupLimit>
+
+const limitBy = (options: AnyOptions): Limiter =>
+  isGroup(options) ? groupLimit(options as never) : rateLimit(options)
 
 async function served(app: ReturnType<typeof express>, limiters: readonly Limiter[]): Promise<Served> {
   const server = createServer(SERVER_OPTIONS, app)
@@ -19,7 +22,7 @@ const expressDriver = (name: string, create: typeof express): FrameworkDriver =>
   name,
   async serve(...chain) {
     const app = create()
-    const limiters = chain.map((options) => rateLimit(options))
+    const limiters = chain.map(limitBy)
     for (const limiter of limiters) app.use(limiter)
     app.get('/', (_, response) => void response.send('hello'))
     app.get('/decision', (request, response) => void response.end(decisionBody((request as Kept).rateLimit)))

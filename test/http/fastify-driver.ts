@@ -1,6 +1,6 @@
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
-import { type FastifyOptions, rateLimit } from 'millrace/fastify'
-import { decisionBody, type FrameworkDriver, type Served } from './driver.js'
+import { type FastifyGroupOptions, type FastifyOptions, groupLimit, rateLimit } from 'millrace/fastify'
+import { decisionBody, type FrameworkDriver, isGroup, type Served } from './driver.js'
 import { http2Client } from './http2-client.js'
 import { closeSessions, SERVER_OPTIONS, trackSessions } from './serve.js'
 
@@ -17,7 +17,10 @@ async function served(app: FastifyInstance): Promise<Served> {
 const fastifyDriverWith = (options: object): Omit<FrameworkDriver, 'name'> => ({
   async serve(...chain) {
     const app = Fastify(options) as FastifyInstance
-    for (const options of chain) app.register(rateLimit, options as FastifyOptions)
+    for (const options of chain) {
+      if (isGroup(options)) app.register(groupLimit, options as unknown as FastifyGroupOptions)
+      else app.register(rateLimit, options as FastifyOptions)
+    }
     app.get('/', (_, reply) => void reply.send('hello'))
     app.get('/decision', ({ rateLimit }, reply) => void reply.send(decisionBody(rateLimit ?? undefined)))
     app.get<{ Params: { n: string } }>('/status/:n', ({ params }, reply) => {

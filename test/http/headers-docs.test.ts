@@ -1,8 +1,9 @@
 // run: modules
 // The examples of docs/reference/http-headers.md are what is written.
-import { createLimiter, manualClock } from 'millrace'
+import { createLimiter, group, manualClock } from 'millrace'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import { BY_GROUP } from '#millrace/http/groups/group-limits.js'
 import { exposedHeaders, RateLimitHeaders, type Standard } from '#millrace/http/headers/headers.js'
 import { Answers } from '#millrace/http/problem.js'
 import { START_MS } from '../limiter/support.js'
@@ -57,10 +58,25 @@ function twoRules(): { texts: string[]; body: string } {
   return { texts: [first.toString(), last.toString()], body }
 }
 
+function ofGroup(): string {
+  const account = createLimiter({ limit: 5, window: '15m', maxKeys: 10, clock: manualClock(START_MS) })
+  const address = createLimiter({ limit: 20, window: '15m', maxKeys: 10, clock: manualClock(START_MS) })
+  const members = { account: { limiter: account }, address: { limiter: address } }
+  const { headers } = BY_GROUP.limitsOf({ members }, ACCESS, []).others!
+  const logins = group({ account, address })
+  const keys = { account: 'alice', address: '192.0.2.1' }
+  for (let i = 0; i < 5; i++) logins.check(keys)
+  const response = new Lines()
+  const decision = logins.check(keys)
+  headers.write(response, decision, false)
+  headers.writeRetryAfter(response, decision)
+  return response.toString()
+}
+
 test('the examples of headers, in the order of the page', () => {
   const exposed = `Access-Control-Expose-Headers: ${exposedHeaders('draft-11')}\n`
   const older = (['draft-7', 'draft-6', 'x-ratelimit'] as const).map(oneRule)
-  assert.equal(blocks('http'), [oneRule('draft-11'), ...twoRules().texts, ...older, exposed])
+  assert.equal(blocks('http'), [oneRule('draft-11'), ...twoRules().texts, ofGroup(), ...older, exposed])
 })
 
 test('the example of a body', () => {

@@ -1,9 +1,9 @@
 import type { RequestListener } from 'node:http'
 import { getRequestListener } from '@hono/node-server'
 import { type Context, Hono } from 'hono'
-import { type HonoOptions, type RateLimitHandles, rateLimit } from 'millrace/hono'
-import { type FetchOptions, rateLimit as limitFetch } from 'millrace/web'
-import { type AnyOptions, decisionBody, type FrameworkDriver, type Served } from './driver.js'
+import { groupLimit, type HonoOptions, rateLimit } from 'millrace/hono'
+import { type FetchOptions, groupLimit as limitByGroup, rateLimit as limitFetch } from 'millrace/web'
+import { type AnyOptions, decisionBody, type FrameworkDriver, isGroup, type Served } from './driver.js'
 import { http2Client } from './http2-client.js'
 import { type Create, createHttp1, createHttp2, servedBy } from './serve.js'
 
@@ -19,7 +19,9 @@ const untilGone = (request: Request) =>
 const honoDriverWith = (create: Create): Omit<FrameworkDriver, 'name'> => ({
   async serve(...chain) {
     const app = new Hono<{ Variables: { rateLimit?: Parameters<typeof decisionBody>[0] } }>()
-    const limiters = chain.map((options) => rateLimit(options as HonoOptions))
+    const limiters = chain.map((options) =>
+      isGroup(options) ? groupLimit(options as never) : rateLimit(options as HonoOptions),
+    )
     for (const limiter of limiters) app.use(limiter)
     app.get('/', () => new Response('hello')) // its own response: it has not the headers of the context
     app.get('/decision', (context) => context.text(decisionBody(context.get('rateLimit'))))
@@ -68,7 +70,7 @@ export const fetchDriver: FrameworkDriver = {
     }
     const limiters: ReturnType<typeof limited>[] = []
     const limited = (options: AnyOptions, next: (request: Request) => Response | Promise<Response>) =>
-      limitFetch(options as FetchOptions, next)
+      isGroup(options) ? limitByGroup(options as never, next) : limitFetch(options as FetchOptions, next)
     let handle: (request: Request) => Response | Promise<Response> = route
     for (const options of chain.toReversed()) {
       const limiter = limited(options, handle)
@@ -105,7 +107,7 @@ export const fetchDriver: FrameworkDriver = {
 async function served(
   create: Create,
   listener: ReturnType<typeof getRequestListener>,
-  limiters: readonly RateLimitHandles[],
+  limiters: Parameters<typeof servedBy>[1],
 ): Promise<Served> {
   const server = create(listener as RequestListener)
   return servedBy(server, limiters)

@@ -1,11 +1,15 @@
 import type { RequestListener } from 'node:http'
 import Koa from 'koa'
-import { type KoaOptions, rateLimit } from 'millrace/koa'
-import { decisionBody, type FrameworkDriver, type Served } from './driver.js'
+import { groupLimit, type KoaOptions, rateLimit } from 'millrace/koa'
+import { type AnyOptions, decisionBody, type FrameworkDriver, isGroup, type Served } from './driver.js'
 import { http2Client } from './http2-client.js'
 import { type Create, createHttp1, createHttp2, servedBy } from './serve.js'
 
 type Context = Koa.ParameterizedContext
+type Limiter = ReturnType<typeof rateLimit | typeof groupLimit>
+
+const limitBy = (options: AnyOptions): Limiter =>
+  isGroup(options) ? groupLimit(options as never) : rateLimit(options as KoaOptions)
 
 async function route(context: Context): Promise<void> {
   const { path, method, state } = context
@@ -17,7 +21,7 @@ async function route(context: Context): Promise<void> {
   else if (path === '/login' && method === 'POST') context.status = 401
 }
 
-async function served(create: Create, limiters: readonly ReturnType<typeof rateLimit>[]): Promise<Served> {
+async function served(create: Create, limiters: readonly Limiter[]): Promise<Served> {
   const app = new Koa()
   for (const limiter of limiters) app.use(limiter)
   app.use(route)
@@ -26,11 +30,7 @@ async function served(create: Create, limiters: readonly ReturnType<typeof rateL
 }
 
 const koaDriverWith = (create: Create): Omit<FrameworkDriver, 'name'> => ({
-  serve: (...chain) =>
-    served(
-      create,
-      chain.map((options) => rateLimit(options as KoaOptions)),
-    ),
+  serve: (...chain) => served(create, chain.map(limitBy)),
   serveRepeatedly(options) {
     const limiter = rateLimit(options as KoaOptions)
     return served(create, [limiter, limiter, limiter])

@@ -15,12 +15,14 @@ import {
 import { APP_GUARD } from '@nestjs/core'
 import {
   type Decision,
+  type GroupGuardOptions,
+  GroupLimitGuard,
   RateLimitGuard,
   RateLimitModule,
   type RateLimitModuleOptions,
   RateLimitService,
 } from 'millrace/nest'
-import { decisionBody, type FrameworkDriver, type Served } from './driver.js'
+import { decisionBody, type FrameworkDriver, isGroup, type Served } from './driver.js'
 import { type Nest, newestNest } from './versions.js'
 
 /** What the tests use of the requests and responses of both platforms. */
@@ -111,17 +113,27 @@ export const nestDriver = (platform: Platform): FrameworkDriver => ({
   name: `Nest on ${platform}`,
   isBehindRouter: true,
   async serve(...chain): Promise<Served> {
+    const groups: GroupLimitGuard[] = []
+    const moduleOf = (options: object): DynamicModule => {
+      if (!isGroup(options)) return limitedBy(options as RateLimitModuleOptions)
+      const guard = new GroupLimitGuard(options as GroupGuardOptions)
+      groups.push(guard)
+      return { module: class Limited {}, providers: [{ provide: APP_GUARD, useValue: guard }] }
+    }
     const app = await start(platform, {
       module: class App {},
-      imports: chain.map((options) => limitedBy(options as unknown as RateLimitModuleOptions)),
+      imports: chain.map(moduleOf),
       controllers: [Routes],
     })
-    const service = app.get(RateLimitService, { strict: false })
+    const service = groups[0] ?? app.get(RateLimitService, { strict: false })
     return {
       url: await app.getUrl(),
-      reset: (key) => service.reset(key),
-      stats: () => service.stats(),
-      close: () => app.close(),
+      reset: (key) => service.reset(key as never),
+      stats: () => service.stats() as Promise<never>,
+      async close() {
+        await app.close()
+        await Promise.all(groups.map((each) => each.close()))
+      },
     }
   },
   async serveRepeatedly(options): Promise<Served> {
@@ -142,7 +154,7 @@ export const nestDriver = (platform: Platform): FrameworkDriver => ({
     const service = app.get(RateLimitService, { strict: false })
     return {
       url: await app.getUrl(),
-      reset: (key) => service.reset(key),
+      reset: (key) => service.reset(key as string),
       stats: () => service.stats(),
       close: () => app.close(),
     }

@@ -1,7 +1,12 @@
-import { type NodeOptions, type NodeRequest, type NodeResponse, rateLimit } from 'millrace/http'
-import { decisionBody, type FrameworkDriver, type Served } from './driver.js'
+import { groupLimit, type NodeOptions, type NodeRequest, type NodeResponse, rateLimit } from 'millrace/http'
+import { type AnyOptions, decisionBody, type FrameworkDriver, isGroup, type Served } from './driver.js'
 import { http2Client } from './http2-client.js'
 import { type Create, createHttp1, createHttp2, servedBy } from './serve.js'
+
+type Limiter = ReturnType<typeof rateLimit | typeof groupLimit>
+
+const limitBy = (options: AnyOptions): Limiter =>
+  isGroup(options) ? groupLimit(options as never) : rateLimit(options as NodeOptions)
 
 /** A target that is no URL has no route. */
 const pathOf = (target: string): string =>
@@ -19,7 +24,7 @@ function route(
   response.end(pathname === '/decision' ? decisionBody(request.rateLimit) : pathname === '/' ? 'hello' : '')
 }
 
-async function served(create: Create, limiters: readonly ReturnType<typeof rateLimit>[]): Promise<Served> {
+async function served(create: Create, limiters: readonly Limiter[]): Promise<Served> {
   const server = create((request, response) => {
     const next = (i: number): void =>
       i < limiters.length ? limiters[i]!(request, response, () => next(i + 1)) : route(request, response)
@@ -29,11 +34,7 @@ async function served(create: Create, limiters: readonly ReturnType<typeof rateL
 }
 
 const nodeDriverWith = (create: Create): Omit<FrameworkDriver, 'name'> => ({
-  serve: (...chain) =>
-    served(
-      create,
-      chain.map((options) => rateLimit(options as NodeOptions)),
-    ),
+  serve: (...chain) => served(create, chain.map(limitBy)),
   serveRepeatedly(options) {
     const limiter = rateLimit(options as NodeOptions)
     return served(create, [limiter, limiter, limiter])

@@ -47,8 +47,8 @@ export async function listen(server: Server): Promise<string> {
 
 /** What limiters of all frameworks have. */
 interface Closable {
-  reset(key: string): Promise<void>
-  stats(): Promise<RateLimitStats>
+  reset(key: never): Promise<void>
+  stats(): Promise<unknown>
   close(): Promise<void>
 }
 
@@ -56,8 +56,8 @@ interface Closable {
 export async function servedBy(server: Server, limiters: readonly Closable[]): Promise<Served> {
   return {
     url: await listen(server),
-    reset: (key) => limiters[0]!.reset(key),
-    stats: () => limiters[0]!.stats(),
+    reset: (key) => limiters[0]!.reset(key as never),
+    stats: () => limiters[0]!.stats() as Promise<RateLimitStats>,
     async close() {
       await shut(server)
       await Promise.all(limiters.map((limiter) => limiter.close()))

@@ -10,10 +10,11 @@ import { importsOf, readText, sourcesIn, withoutComments } from './root.js'
 const ROWS: Readonly<Record<string, string>> = {
   metrics: 'http fetch remote api core',
   '.': 'create policies groups http/headers limiters api engines shared-file memory config config/stores/file core',
-  http: 'http/addresses http/headers http/nest http/routes create api memory core',
+  http: 'http/addresses http/groups http/headers http/nest http/routes create api memory core',
   'http/addresses': 'http core',
+  'http/groups': 'http http/addresses http/headers http/routes groups api memory core',
   'http/headers': 'http http/routes api core',
-  'http/nest': 'http http/addresses http/routes core',
+  'http/nest': 'http http/addresses http/groups http/routes api core',
   'http/routes': 'http http/addresses http/headers create api memory core',
   fetch: 'limiters api core',
   compat: 'create api core',

@@ -9,6 +9,8 @@ export interface Form<Response> {
 /** What has the rules of decisions: a limiter. */
 export interface RuleSource {
   readonly rules: readonly LimiterRule[]
+  /** Whether a refusal shows only the rules that refused it: those of a group are of different keys. */
+  readonly showsRefusing?: boolean
 }
 
 /** A limiter with a configuration store: each of its decisions is made by the rules of its key's policy. */

@@ -54,7 +54,8 @@ export class RateLimitHeaders<Response> {
   ) {
     this.#access = access
     if (standard !== false) {
-      const make = (rules: () => readonly LimiterRule[]) => formOf(standard, rules, access, now)
+      const make = (rules: () => readonly LimiterRule[]) =>
+        formOf(standard, rules, access, now, limiter.showsRefusing === true)
       this.#form = hasManySources(limiter) ? new FormByPolicy(limiter, make) : make(() => limiter.rules)
     }
     this.#exposed = exposedHeaders(standard)
@@ -109,12 +110,13 @@ function formOf<Response>(
   rules: () => readonly LimiterRule[],
   access: HeaderAccess<Response>,
   now: () => number,
+  showsRefusing: boolean,
 ): Form<Response> {
   switch (standard) {
     case 'draft-11':
     case 'draft-10':
     case 'draft-8':
-      return new StructuredForm(rules, access)
+      return new StructuredForm(rules, access, showsRefusing)
     case 'draft-7':
       return new Draft7Form(rules, access)
     case 'draft-6':

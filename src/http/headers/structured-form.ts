@@ -13,12 +13,17 @@ import { secondsFor, wholeSeconds, wholeUnits } from './header-figures.js'
 export class StructuredForm<Response> {
   readonly #access: HeaderAccess<Response>
   readonly #kept: KeptRules
+  readonly #showsRefusing: boolean
   /** The items of the last policies of several rules, and their list. */
   readonly #items: string[] = []
   #policy = ''
 
-  /** @throws MillraceError for a name that a structured field can't hold */
-  constructor(rules: () => readonly LimiterRule[], access: HeaderAccess<Response>) {
+  /**
+   * @param showsRefusing whether a refusal shows only the rules that refused it
+   * @throws MillraceError for a name that a structured field can't hold
+   */
+  constructor(rules: () => readonly LimiterRule[], access: HeaderAccess<Response>, showsRefusing = false) {
+    this.#showsRefusing = showsRefusing
     const names = quotedNames(rules())
     const values = names.map((name) => new ValueCache(`${name};r=`, ';t='))
     this.#access = access
@@ -44,7 +49,8 @@ export class StructuredForm<Response> {
     this.#set(response, value, policy.item, follows)
   }
 
-  #writeAll(response: Response, { rules: parts }: Decision, follows: boolean): void {
+  #writeAll(response: Response, { allowed, rules: parts }: Decision, follows: boolean): void {
+    const onlyRefusing = this.#showsRefusing && !allowed
     const { all } = this.#kept
     const items = this.#items
     let value = ''
@@ -54,6 +60,7 @@ export class StructuredForm<Response> {
       const rule = all[i]!
       const part = parts[i]!
       if (!rule.isShown || part.limit === Number.POSITIVE_INFINITY) continue
+      if (onlyRefusing && part.allowed) continue
       const policy = rule.at(part.limit)
       const item = policy.values.of(wholeUnits(part.remaining), secondsFor(part))
       value = shown === 0 ? item : `${value}, ${item}`

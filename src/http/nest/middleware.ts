@@ -1,6 +1,11 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { LimiterStats } from '../../api/limiter.js'
+import type { GroupStats } from '../../api/limiter-group.js'
 import type { Decision } from '../../core/decision.js'
+import type { GroupDecision } from '../../core/group-decision.js'
 import type { Framework, HttpRequest } from '../framework.js'
+import { BY_GROUP } from '../groups/group-limits.js'
+import type { GroupLimitOptions, MemberKeys } from '../groups/options.js'
 import { answeredBy, nodeFramework, send } from '../node-framework.js'
 import type { RateLimitOptions } from '../options.js'
 import { Policy } from '../policy.js'
@@ -8,8 +13,8 @@ import type { RateLimitHandles } from '../stats.js'
 import { GONE, type Step } from '../step.js'
 import { type NestRequest, type NestResponse, pathsOf } from './framework.js'
 
-/** The options of {@link rateLimit} for Nest. */
-export interface MiddlewareOptions extends RateLimitOptions<NestRequest, NestResponse> {
+/** How refused requests are answered. */
+export interface MiddlewareAnswers<D extends Decision> {
   /**
    * Answers a refused request, in place of `statusCode` and `message`. The headers are set.
    * @default a 429 with a problem document, or 403 for a banned key
@@ -18,12 +23,22 @@ export interface MiddlewareOptions extends RateLimitOptions<NestRequest, NestRes
     request: NestRequest,
     response: NestResponse,
     next: (error?: unknown) => void,
-    decision: Decision,
+    decision: D,
   ) => unknown
 }
 
+/** The options of {@link rateLimit} for Nest. */
+export interface MiddlewareOptions
+  extends RateLimitOptions<NestRequest, NestResponse>,
+    MiddlewareAnswers<Decision> {}
+
+/** The options of {@link groupLimit} for Nest. */
+export interface GroupMiddlewareOptions
+  extends GroupLimitOptions<NestRequest, NestResponse>,
+    MiddlewareAnswers<GroupDecision> {}
+
 /** Limits requests: middleware for `app.use` and `consumer.apply`. */
-export interface RateLimiter extends RateLimitHandles {
+export interface RateLimiter<Key = string, Of = LimiterStats> extends RateLimitHandles<Key, Of> {
   (request: NestRequest, response: NestResponse, next: (error?: unknown) => void): void
 }
 
@@ -52,9 +67,37 @@ const middlewareFramework: Framework<NestRequest, NestResponse> = {
  * ```
  */
 export function rateLimit(options: MiddlewareOptions): RateLimiter {
-  const policy = new Policy(options, middlewareFramework)
-  const { handler } = options
+  return limitBy(new Policy(options, middlewareFramework), options)
+}
 
+/**
+ * Limits requests before Nest finds their handlers by a group: a limiter for each of several keys, such as the account and the client's
+ * address. It passes if all members admit it, else none is charged. A refusal's status, headers and problem document are
+ * those of the member that refused. A member with a key from the body needs
+ * {@link GroupLimitGuard}, which is asked after the body is read.
+ * @param options `members`: limiters or rules by names of your choice, each with a key of the request
+ * @returns the middleware
+ * @throws {MillraceError} the errors of `createLimiter` and of `group`, and `ERR_MILLRACE_INVALID_OPTION`
+ * @example
+ * ```ts
+ * import { groupLimit } from 'millrace/nest'
+ *
+ * consumer.apply(groupLimit({
+ *   members: {
+ *     account: { limit: 5, window: '15m', key: (request) => request.headers['x-account'] },
+ *     address: { limit: 20, window: '15m' },
+ *   },
+ * })).forRoutes('login')
+ * ```
+ */
+export function groupLimit(options: GroupMiddlewareOptions): RateLimiter<MemberKeys, GroupStats> {
+  return limitBy(new Policy(options, middlewareFramework, [], BY_GROUP), options)
+}
+
+function limitBy<Key, Of>(
+  policy: Policy<NestRequest, NestResponse>,
+  { handler }: MiddlewareAnswers<never>,
+): RateLimiter<Key, Of> {
   const finish = (
     step: Step,
     request: NestRequest,
@@ -65,7 +108,7 @@ export function rateLimit(options: MiddlewareOptions): RateLimiter {
     else if (step !== GONE) {
       const own =
         handler &&
-        ((limited: NestRequest, answer: NestResponse, decision: Decision) =>
+        ((limited: NestRequest, answer: NestResponse, decision: never) =>
           handler(limited, answer, next, decision))
       void policy.answer(step, request, response, own, send)
     }
@@ -76,5 +119,5 @@ export function rateLimit(options: MiddlewareOptions): RateLimiter {
     else if (step instanceof Promise) step.then((later) => finish(later, request, response, next)).catch(next)
     else finish(step, request, response, next)
   }
-  return Object.assign(limited, policy.handles)
+  return Object.assign(limited, policy.handles<Key, Of>())
 }

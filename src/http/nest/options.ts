@@ -7,19 +7,41 @@ import type {
 } from '@nestjs/common'
 import type { Decision } from '../../core/decision.js'
 import { invalid } from '../../core/errors.js'
+import type { GroupDecision } from '../../core/group-decision.js'
 import type { Size } from '../../core/sizes.js'
 import { isIpKey } from '../addresses/ip-key.js'
+import { type GroupLimitOptions, type GroupMemberRules, withKeys } from '../groups/options.js'
 import { type Awaitable, type CallLimits, checkOptionsObject, type RateLimitOptions } from '../options.js'
 import type { Call, NestRequest, NestResponse } from './framework.js'
 
 /** The functions of the options that are also given Nest's context. */
 type InContext = 'limit' | 'key' | 'cost' | 'skip' | 'onLimited'
 
+/** How refused calls are answered, and what the calls of other transports are. */
+export interface ContextOptions<D extends Decision> {
+  /**
+   * Is called for a refused request, in place of throwing a {@link RateLimitException}: throws an exception of
+   * your own, or answers by the response. The headers are set.
+   * @default throws a RateLimitException
+   */
+  handler?: (context: ExecutionContext, decision: D) => unknown
+  /**
+   * The request and response of a context that is not `http`, such as that of GraphQL:
+   * `(context) => GqlExecutionContext.create(context).getContext()`. Without `res` no headers are set. Without
+   * `req`, or if it returns undefined, the call is not limited. A refusal is a `WsException` for WebSocket
+   * gateways, an `RpcException` for microservices, and for GraphQL an error with the figures in `extensions`.
+   * @default only HTTP requests are limited
+   */
+  getRequestResponse?: (context: ExecutionContext) => { req?: NestRequest; res?: NestResponse } | undefined
+}
+
 /**
  * The options of {@link RateLimitModule.forRoot}. The functions are given the platform's request, and some of
  * them Nest's context too: `context.getHandler()` and `context.getClass()` tell what is called.
  */
-export interface RateLimitModuleOptions extends Omit<RateLimitOptions<NestRequest, NestResponse>, InContext> {
+export interface RateLimitModuleOptions
+  extends Omit<RateLimitOptions<NestRequest, NestResponse>, InContext>,
+    ContextOptions<Decision> {
   /**
    * How many units a key may use in any window. As a function: the limit of this request, such as that of the
    * customer's plan; all limits of a key count the same units. With several rules or a `limiter`, the function
@@ -44,20 +66,6 @@ export interface RateLimitModuleOptions extends Omit<RateLimitOptions<NestReques
    * address of `deny`. `key` is what is limited, as clients have sent it.
    */
   onLimited?: (request: NestRequest, decision: Decision, context: ExecutionContext, key: string) => void
-  /**
-   * Is called for a refused request, in place of throwing a {@link RateLimitException}: throws an exception of
-   * your own, or answers by the response. The headers are set.
-   * @default throws a RateLimitException
-   */
-  handler?: (context: ExecutionContext, decision: Decision) => unknown
-  /**
-   * The request and response of a context that is not `http`, such as that of GraphQL:
-   * `(context) => GqlExecutionContext.create(context).getContext()`. Without `res` no headers are set. Without
-   * `req`, or if it returns undefined, the call is not limited. A refusal is a `WsException` for WebSocket
-   * gateways, an `RpcException` for microservices, and for GraphQL an error with the figures in `extensions`.
-   * @default only HTTP requests are limited
-   */
-  getRequestResponse?: (context: ExecutionContext) => { req?: NestRequest; res?: NestResponse } | undefined
 }
 
 /** A provider that makes the options, for `useClass` and `useExisting`. */
@@ -76,6 +84,35 @@ export interface RateLimitModuleAsyncOptions extends Pick<ModuleMetadata, 'impor
   useClass?: Type<RateLimitOptionsFactory>
   /** A provider of one of `imports`, or of a global module, that makes the options. */
   useExisting?: Type<RateLimitOptionsFactory>
+}
+
+/** The options of {@link GroupLimitGuard}. The key functions are also given Nest's context. */
+export interface GroupGuardOptions
+  extends Omit<GroupLimitOptions<NestRequest, NestResponse>, 'members' | 'onLimited'>,
+    ContextOptions<GroupDecision> {
+  /** Is called for each call over its limit, for logs and metrics. `key` is that of the member that refused. */
+  onLimited?: (request: NestRequest, decision: GroupDecision, context: ExecutionContext, key: string) => void
+  /** The limiters by names of your choice, each with a key of the request: see `GroupLimitOptions`. */
+  members: Readonly<
+    Record<
+      string,
+      Omit<GroupMemberRules<NestRequest>, 'key'> & {
+        key?: (request: NestRequest, context: ExecutionContext) => Awaitable<string>
+      }
+    >
+  >
+}
+
+/** The options of a group as those of a policy. */
+export function groupCallOptions(options: GroupGuardOptions): GroupLimitOptions<Call, Call> {
+  checkOptionsObject(options)
+  const members = withKeys<Call>(
+    options.members,
+    (key) =>
+      ({ request, context }) =>
+        key(request as never, context as never),
+  )
+  return { ...callOptions(options as unknown as RateLimitModuleOptions), members } as never
 }
 
 /** The options of the module as those of a policy, whose requests and responses are calls. */

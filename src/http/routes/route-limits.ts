@@ -2,23 +2,25 @@ import type { AsyncLimiter } from '../../api/async-limiter.js'
 import type { Limiter } from '../../api/limiter.js'
 import type { LimiterOptions } from '../../api/options.js'
 import { hearsKeys } from '../../core/channels.js'
+import { DecisionCounts } from '../../core/decision-counts.js'
 import { invalid } from '../../core/errors.js'
 import { checkNearLimit, nearShareOf } from '../../core/near-limit.js'
 import { ENGINE_OPTIONS, refuseUnknown } from '../../core/option-names.js'
 import { MAX_LIMIT } from '../../core/rule-algorithms.js'
 import { RULE_OPTIONS } from '../../core/rule-options.js'
 import { createLimiter } from '../../create/create.js'
-import type { Key } from '../../memory/keys.js'
+import { isKeyString, type Key } from '../../memory/keys.js'
 import type { IpKey } from '../addresses/ip-key.js'
 import type { HttpRequest } from '../framework.js'
 import type { HeaderAccess } from '../headers/header-access.js'
 import { DEFAULT_STANDARD, RateLimitHeaders, type Standard } from '../headers/headers.js'
+import type { Limit, Limits } from '../judging.js'
 import { type CallLimits, HTTP_OPTIONS, type RouteRules } from '../options.js'
 import type { PathReadings, Paths } from '../readings.js'
 import { RouteCounts } from '../stats.js'
 import { Routes, SEVERAL } from './routes.js'
 
-const RULES_OF_A_ROUTE: readonly string[] = [...RULE_OPTIONS, 'rules', 'limiter']
+export const RULES_OF_A_ROUTE: readonly string[] = [...RULE_OPTIONS, 'rules', 'limiter']
 /** Without the options of the middleware itself. */
 const RULES_OF_ALL = RULES_OF_A_ROUTE.filter((name) => name === 'limiter' || !HTTP_OPTIONS.includes(name))
 
@@ -41,17 +43,13 @@ interface Common<Response> {
 }
 
 /** The limiter of a route, and its headers. */
-export class RouteLimit<Response> {
-  /** Of the counts: the pattern of the route. */
+export class RouteLimit<Response> implements Limit<Response> {
   readonly name: string
   readonly counts: RouteCounts
   readonly limiter: Limiter | AsyncLimiter
   readonly headers: RateLimitHeaders<Response>
-  /** The field of a request that this limit has decided. */
   readonly met = Symbol('millrace met')
-  /** Whether the option `limit` is a function, for this route. */
   readonly takesOwnLimit: boolean
-  /** Whether that function must return a limit, because the rule has none of its own. */
   readonly needsOwnLimit: boolean
   /** Whether the limiter was made from options. Then it is closed with them. */
   readonly #isMade: boolean
@@ -65,7 +63,9 @@ export class RouteLimit<Response> {
     this.needsOwnLimit = this.takesOwnLimit && limiter === undefined && rules.rules === undefined
     this.#isMade = limiter === undefined
     this.limiter = limiter ?? limiterOf(rules, common.engine, this.needsOwnLimit)
-    this.counts = new RouteCounts(checkNearLimit(common.engine.nearLimit) ?? nearShareOf(this.limiter))
+    this.counts = new RouteCounts(
+      new DecisionCounts(checkNearLimit(common.engine.nearLimit) ?? nearShareOf(this.limiter)),
+    )
     this.headers = new RateLimitHeaders(common.standard, this.limiter, common.access)
     this.#handle = common.usesHandles ? Symbol('millrace key') : undefined
   }
@@ -83,11 +83,19 @@ export class RouteLimit<Response> {
     return key
   }
 
-  /** The limit of this call. @throws MillraceError if the rule has none of its own either */
   checkOwnLimit(limit: CallLimits | undefined): { limit?: CallLimits } {
     if (limit !== undefined) return { limit }
     if (this.needsOwnLimit) throw invalid('limit(request)', limit, 'an integer of 1 or more')
     return {}
+  }
+
+  toldKey(key: Key): Key {
+    return key
+  }
+
+  clear(key: string): void | Promise<void> {
+    if (typeof key === 'string' && !isKeyString(key)) return // no request is limited by it
+    return this.limiter.clear(key)
   }
 
   async close(): Promise<void> {
@@ -96,8 +104,7 @@ export class RouteLimit<Response> {
 }
 
 /** The limiters of all routes, and the one of the others. */
-export class RouteLimits<Response> {
-  /** The rules of requests without a route of their own. */
+export class RouteLimits<Response> implements Limits<Response> {
   readonly others: RouteLimit<Response> | undefined
   readonly #common: Common<Response>
   readonly #routes: Routes<Route<Response>> | undefined
@@ -187,7 +194,6 @@ export class RouteLimits<Response> {
     return this.#all
   }
 
-  /** The longest window of the rules when they were added. */
   get longestWindowMs(): number {
     return this.#longestWindowMs
   }
@@ -220,20 +226,23 @@ export class RouteLimits<Response> {
 }
 
 /** The limiter of a route's rules. @throws MillraceError */
-function limiterOf(
+export function limiterOf(
   rules: RouteRules,
   engine: Readonly<Record<string, unknown>>,
-  needsOwnLimit: boolean,
+  needsOwnLimit = false,
 ): Limiter | AsyncLimiter {
   const limit = needsOwnLimit ? { limit: MAX_LIMIT } : {}
   return createLimiter({ ...engine, ...rules, ...limit } as unknown as LimiterOptions)
 }
 
-function pick(options: Readonly<Record<string, unknown>>, names: readonly string[]): Record<string, unknown> {
+export function pick(
+  options: Readonly<Record<string, unknown>>,
+  names: readonly string[],
+): Record<string, unknown> {
   const present = names.filter((name) => options[name] !== undefined)
   return Object.fromEntries(present.map((name) => [name, options[name]]))
 }
 
-function checkNames(options: object, known: readonly string[], option = 'options'): void {
+export function checkNames(options: object, known: readonly string[], option = 'options'): void {
   refuseUnknown(options, known, (name, expected) => invalid(option, name, expected))
 }

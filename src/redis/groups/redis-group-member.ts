@@ -112,7 +112,8 @@ export function memberDecision(
     .map((part, i) => ({ ...part, rule: ruleNames.names[i]! }))
   const isOwn = deciding >= from && deciding < from + count
   const refusing = isOwn ? deciding - from : parts.findIndex(({ allowed }) => !allowed)
-  const { cost, limits } = decision.requested
-  const requested = { owner: limiter, key, cost, limits: limits?.slice(from, from + count) }
+  const { cost, limits, outage } = decision.requested
+  const own = { owner: limiter, key, cost, limits: limits?.slice(from, from + count) }
+  const requested = outage === undefined ? own : { ...own, outage }
   return new RemoteDecision(requested, decision.source, parts, refusing)
 }
