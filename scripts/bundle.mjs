@@ -29,6 +29,10 @@ const WORKER = 'engines/pool/worker'
 /** The packages that are used as what `require` returns. An ES module has that as its default. */
 const COMMONJS = new Set(['ipaddr.js', 'rate-limiter-flexible'])
 
+/** Only the compiler reads their declarations, but for what `index` exports: docstrings there are for nobody. */
+const INTERNAL = /^(?:memory|algorithms|native)\//
+const DOCSTRING = /^[ \t]*\/\*\*[\s\S]*?\*\/\n/gm
+
 /** Writes dist/ of a package folder from its build/lib/. */
 export async function bundlePackage(folder) {
   const [from, to] = [join(folder, 'build/lib'), join(folder, 'dist')]
@@ -55,7 +59,11 @@ export async function bundlePackage(folder) {
   }
   const types = new Set()
   for (const source of entries.values()) addTypes(source.replace(/js$/, 'd.ts'), types, read)
-  for (const file of types) write(to, `types/${file}`, read(file))
+  const exported = read('index.d.ts')
+  for (const file of types) {
+    const isShown = !INTERNAL.test(file) || exported.includes(`'./${file.replace(/d\.ts$/, 'js')}'`)
+    write(to, `types/${file}`, isShown ? read(file) : read(file).replace(DOCSTRING, ''))
+  }
 }
 
 /** Returns the modules of each file. */
