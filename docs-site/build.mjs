@@ -7,6 +7,7 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSy
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { indexOf, LINK, pageOf, withTable, writeModules } from './reference.mjs'
 
 const HERE = fileURLToPath(new URL('.', import.meta.url))
 const REFERENCE = fileURLToPath(new URL('../docs/reference/api', import.meta.url))
@@ -14,8 +15,6 @@ const LOCK = readFileSync(join(HERE, 'package-lock.json'), 'utf8')
 /** The lock file that node_modules was installed by. */
 const INSTALLED = join(HERE, 'node_modules/.installed-lock.json')
 
-const KIND = /^(?:Class|Function|Interface)\./
-const LINK = /\]\((?:Class|Function|Interface)\.(?=\w+\.md)/g
 const PART =
   /^#{4,6} (Default|Example|Implementation of|Inherited from|Overrides|Parameters|Returns|See|Throws|Type Parameters)$/gm
 
@@ -37,19 +36,18 @@ else if (!isReferenceFresh()) process.exit(1)
 tool('rspress', [option === '--dev' ? 'dev' : 'build'])
 if (option !== '--dev') console.log(`the site is in ${join(HERE, 'dist')}`)
 
-/**
- * The kind that TypeDoc puts before a name, `Interface.Limiter.md`, is left out of files and links. The parts of a member become
- * bold words, so that a page's headings are its members.
- */
+/** The parts of a member become bold words, so that a page's headings are its members. */
 function writeReference(folder) {
-  tool('typedoc', ['--out', folder])
-  for (const file of readdirSync(folder)) {
-    const text = readFileSync(join(folder, file), 'utf8')
+  const modules = writeModules()
+  tool('typedoc', ['--out', folder, ...modules.flatMap((file) => ['--entryPoints', file])])
+  const texts = new Map(readdirSync(folder).map((file) => [file, readFileSync(join(folder, file), 'utf8')]))
+  for (const [file, text] of texts) {
     rmSync(join(folder, file))
-    writeFileSync(
-      join(folder, file.replace(KIND, '')),
-      text.replaceAll(LINK, '](').replaceAll(PART, '**$1**').replaceAll(SHOWN_FIELD, ''),
-    )
+    const parted = text.replaceAll(PART, '**$1**').replaceAll(SHOWN_FIELD, '')
+    const named = parted
+      .replaceAll(/\[(`?)Error\1\]\(#\)/g, '$1Error$1') // of the language
+      .replaceAll(LINK, (_, to, anchor = '') => `](${pageOf(to)}${anchor})`)
+    writeFileSync(join(folder, pageOf(file)), file === 'index.md' ? indexOf(named, texts) : withTable(named))
   }
 }
 

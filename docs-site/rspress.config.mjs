@@ -18,21 +18,44 @@ function pageItem(page) {
   return { text: text.replaceAll(/[`\\]/g, ''), link: linkOf(page) }
 }
 
-/** A folder of generated pages, closed until the reader is in it: functions first, as they are in lower case. */
+/** The folder of the reference, closed until the reader is in it: the pages of each module of the package. */
 function folderItem(folder) {
-  const pages = readdirSync(DOCS + folder).filter((file) => file.endsWith('.md') && file !== 'index.md')
-  const functionsFirst = (a, b) => isFunction(b) - isFunction(a) || a.localeCompare(b)
-  return {
-    ...pageItem(`${folder}index.md`),
-    collapsible: true,
-    collapsed: true,
-    items: pages.sort(functionsFirst).map((page) => pageItem(folder + page)),
+  const files = readdirSync(DOCS + folder).filter((file) => file.endsWith('.md') && file !== 'index.md')
+  const modules = files.filter((file) => moduleOf(file) === undefined)
+  const itemOf = (module) => {
+    const own = files.filter((file) => moduleOf(file) === module).sort(functionsFirst)
+    return { ...closed(folder + module), items: own.map((page) => pageItem(folder + page)) }
   }
+  return { ...closed(`${folder}index.md`), items: modules.sort(millraceFirst).map(itemOf) }
+}
+
+function closed(page) {
+  return { ...pageItem(page), collapsible: true, collapsed: true }
+}
+
+function functionsFirst(a, b) {
+  return isFunction(b) - isFunction(a) || a.localeCompare(b)
+}
+
+function millraceFirst(a, b) {
+  return (b === 'millrace.md') - (a === 'millrace.md') || a.localeCompare(b)
+}
+
+/** The page of the module of a page, by their names; undefined for that page itself. */
+function moduleOf(file) {
+  if (isModule(file)) return undefined
+  const module = file.replace(/(?:^|\.)\w+\.md$/, '.md')
+  return module === '.md' ? 'millrace.md' : module
+}
+
+/** Its heading is the name that is imported. */
+function isModule(file) {
+  return /^# millrace(?:\/|$)/m.test(readFileSync(`${DOCS}reference/api/${file}`, 'utf8'))
 }
 
 /** Its name begins in lower case. */
 function isFunction(file) {
-  return /^[a-z]/.test(file)
+  return /(?:^|\.)[a-z]\w*\.md$/.test(file)
 }
 
 function linkOf(page) {

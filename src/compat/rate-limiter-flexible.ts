@@ -21,7 +21,8 @@ export interface FlexibleCallOptions extends FlexibleKeyOptions {
 /** The options of `get`, `set`, `block` and `delete` of the original, which its limiter in memory does not read. */
 export type FlexibleKeyOptions = Readonly<Record<string, unknown>>
 
-type Key = string | number
+/** A key, as the original takes it. */
+export type Key = string | number
 
 /** Its types declare properties where it has accessors, and a class can't have accessors in place of these. */
 const Compatible = flexible.RateLimiterCompatibleAbstract as unknown as new () => object

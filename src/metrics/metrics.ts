@@ -7,7 +7,7 @@ import { Source } from './source.js'
 import { tellSpans } from './spans.js'
 import type { Counting } from './stats.js'
 
-export type { OpenTelemetryMeter } from './opentelemetry.js'
+export type { InstrumentOptions, OpenTelemetryMeter } from './opentelemetry.js'
 export type { PrometheusRegistry } from './prometheus.js'
 export type { Counting } from './stats.js'
 

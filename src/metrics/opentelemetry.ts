@@ -18,9 +18,13 @@ export interface OpenTelemetryMeter {
   addBatchObservableCallback(callback: (result: any) => Promise<void>, observables: any[]): void
 }
 
-interface InstrumentOptions {
+/** What a metric of OpenTelemetry is made with. */
+export interface InstrumentOptions {
+  /** What it counts or measures, in a sentence. */
   description: string
+  /** The unit, such as `'s'`. */
   unit?: string
+  /** The bounds of a histogram, in its unit. */
   advice?: { explicitBucketBoundaries: number[] }
 }
 

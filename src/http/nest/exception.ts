@@ -13,7 +13,10 @@ export class RateLimitException extends HttpException {
   /** The decision; undefined if none was made, or if a store did not answer. */
   readonly decision: Decision | undefined
 
-  /** @param refusal the answer of the policy */
+  /**
+   * @internal
+   * @param refusal the answer of the policy
+   */
   constructor(refusal: Refusal) {
     const { status, problem, decision } = refusal
     super(problem === undefined ? messageOf(refusal) : { ...problem }, status)
