@@ -119,7 +119,7 @@ for (const hasChanges of [false, true]) {
     for (let seed = 1; seed <= RUNS; seed++) {
       const trace = traceOf(seed, hasChanges)
       assert.equal(trace.wrong, undefined, `run ${seed}`)
-      await play(trace, `run ${seed}`)
+      await play(trace, `${hasChanges ? 'changed' : 'plain'} run ${seed}`)
       steps += trace.steps.length
     }
     assert.ok(steps > 20 * RUNS, `${steps} steps`)

@@ -52,7 +52,7 @@ interface ModelMessage {
   readonly direct: readonly number[]
   readonly rules: readonly Omit<LeaseMessage['rules'][number], 'limit'>[]
 }
-interface ModelReply extends Omit<LeaseReply, 'rules' | 'nowMs' | 'endMs'> {
+interface ModelReply extends Omit<LeaseReply, 'rules' | 'nowMs'> {
   readonly now: number
   readonly births: readonly number[]
 }
@@ -140,24 +140,19 @@ class Recorder {
       ...{ id: idOf(told.id), seq: told.seq, leaseMs: S.leaseMs, wants: told.wants, rules },
       direct: told.direct.map((cost) => rules.map(() => cost)),
     }
-    this.steps.push({ do: 'message', nowMs, message, expected: reply && this.#read(reply, told.id, nowMs) })
+    this.steps.push({ do: 'message', nowMs, message, expected: reply && this.#read(reply, nowMs) })
     this.#change(nowMs)
     return reply && { ...reply, now }
   }
 
-  #read(
-    { births, extends: isLonger, leased, active, waitMs, admitted }: ModelReply,
-    id: string,
-    nowMs: number,
-  ) {
+  #read({ births, extends: isLonger, leased, active, waitMs, admitted }: ModelReply, nowMs: number) {
     const values = this.#server.valuesAt(nowMs)
     return {
       ...{ nowMs, extends: isLonger, leased, active, waitMs, admitted },
-      endMs: Math.min(...values.map(({ nodes }) => nodes.get(id)!.endMs)),
       rules: values.map((value, r) => ({
         ...figuresOf(value, S.rules[r]!, nowMs),
         birth: births[r]!,
-        mark: Math.floor((nowMs * S.rules[r]!.parts) / S.rules[r]!.windowMs),
+        mark: admitted.length > 0 ? Math.floor((nowMs * S.rules[r]!.parts) / S.rules[r]!.windowMs) : -1,
         blockedUntilMs: value.untilMs > nowMs ? value.untilMs : 0,
       })),
     }

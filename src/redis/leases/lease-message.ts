@@ -4,7 +4,7 @@
 //   rule:    limit 4 | held 4 | spent 6 | acked 6 | least 4 | ages 2 | age, age, ... the newest first
 //   age:     units 4 | milliseconds 6
 import { checkFault } from '../../remote/reply.js'
-import { isFault } from '../../remote/reply-codes.js'
+import { isFault, NO_MARK } from '../../remote/reply-codes.js'
 
 /** Formats of `struct`, without the byte order. `record`: that of a value, after the node. */
 export const FORMAT = {
@@ -16,11 +16,14 @@ export const FORMAT = {
 } as const
 const [HEAD_BYTES, RULE_BYTES, AGE_BYTES, UNITS_BYTES] = [24, 26, FORMAT.ageBytes, 4]
 
-/** What a reply begins with. `OLD`: a later message came before; this one has changed nothing. */
-export const LeaseStatus = { OLD: 0, SETTLED: 1, LEASED: 2 } as const
+/**
+ * What a reply begins with. `OLD`: a later message came before; this one has changed nothing. `LEASED`: the lease lasts T
+ * from now. `BLOCKED` is added if the key is.
+ */
+export const LeaseStatus = { OLD: 0, SETTLED: 1, LEASED: 2, BLOCKED: 4 } as const
 
 /** Numbers of a reply before those of the rules, and of each rule. */
-const [HEAD_FIELDS, RULE_FIELDS] = [6, 5]
+const [HEAD_FIELDS, RULE_FIELDS] = [4, 3]
 
 /** Numbers of units have four bytes. No limit is near: a larger request is never admitted. */
 const MOST_UNITS = 2 ** 32 - 1
@@ -68,7 +71,7 @@ export interface LeaseMessage {
 export interface LeaseReplyRule {
   /** Of the value; above 2^43 the count of refunds by key and clearings, as in strict limiters. */
   readonly birth: number
-  /** The granule of the requests that were admitted: with `birth` the receipt of each. */
+  /** The granule of the requests that were admitted: with `birth` the receipt of each. -1: none was asked. */
   readonly mark: number
   /** Units that nobody has spent or holds. 0 if the key is blocked. */
   readonly remaining: number
@@ -81,8 +84,6 @@ export interface LeaseReplyRule {
 export interface LeaseReply {
   /** The server's time. */
   readonly nowMs: number
-  /** When the lease ends, by the server's clock. */
-  readonly endMs: number
   /** Whether the lease lasts T from now. */
   readonly extends: boolean
   /** Units that were granted in each rule, in addition to those told as held. */
@@ -156,25 +157,21 @@ export function readLeaseReply(
   { direct, rules }: Pick<LeaseMessage, 'direct' | 'rules'>,
   key: string,
 ): LeaseReply | undefined {
-  const [status, nowMs, endMs, leased, active, waitMs] = reply as [
-    number,
-    number,
-    number,
-    number,
-    number,
-    number,
-  ]
+  const [status, nowMs, leased, active] = reply as [number, number, number, number]
   if (isFault(status)) checkFault(status, key)
   if (status === LeaseStatus.OLD) return undefined
-  const first = HEAD_FIELDS + RULE_FIELDS * rules.length
+  const isBlocked = status > LeaseStatus.BLOCKED
+  const tillsAt = HEAD_FIELDS + RULE_FIELDS * rules.length
+  const marksAt = tillsAt + (isBlocked ? rules.length : 0)
+  const waitAt = marksAt + rules.length
   return {
-    ...{ nowMs, endMs, extends: status === LeaseStatus.LEASED, leased, active, waitMs: timeOf(waitMs) },
-    admitted: direct.map((_, i) => reply[first + i] === 1),
+    ...{ nowMs, extends: status === LeaseStatus.LEASED, leased, active, waitMs: timeOf(reply[waitAt] ?? 0) },
+    admitted: direct.map((_, i) => reply[waitAt + 1 + i] === 1),
     rules: rules.map((_, i) => {
       const at = HEAD_FIELDS + RULE_FIELDS * i
-      const [birth, mark, remaining] = [reply[at]!, reply[at + 1]!, reply[at + 2]!]
-      const [resetMs, blockedUntilMs] = [timeOf(reply[at + 3]!), timeOf(reply[at + 4]!)]
-      return { birth, mark, remaining, resetMs, blockedUntilMs }
+      const [birth, remaining, resetMs] = [reply[at]!, reply[at + 1]!, timeOf(reply[at + 2]!)]
+      const mark = reply[marksAt + i] ?? NO_MARK.NOTHING
+      return { birth, mark, remaining, resetMs, blockedUntilMs: isBlocked ? timeOf(reply[tillsAt + i]!) : 0 }
     }),
   }
 }

@@ -67,6 +67,23 @@ export function layoutOf({ rule, parts }: RemoteRule): ValueLayout {
   return ALGORITHM_ROWS[rule.algorithm].isDated && parts <= MOST_NARROW ? NARROW : WIDE
 }
 
+/** A function of scripts: why a value is not of this rule. */
+export const FAULT_OF = `
+local function faultOf(s, shape)
+  local len = #s
+  if len % 2 == 1 then
+    if len < 21 or len % 6 ~= 3 then return ${KEY_FAULT.CUT} end
+    local version, own = up('>BI2', s)
+    if version ~= 1 and version ~= 2 then return ${KEY_FAULT.CUT} end
+    return own == shape and ${KEY_FAULT.VERSION} or ${KEY_FAULT.SHAPE}
+  end
+  if len < 20 then return ${KEY_FAULT.CUT} end
+  local own, version = up('>I2I2', s, len - 3)
+  local isKnown = version >= ${ValueVersion.NARROW} and version <= ${ValueVersion.WIDE_LEASED_BLOCKED}
+  if isKnown == (own == shape) then return ${KEY_FAULT.CUT} end
+  return isKnown and ${KEY_FAULT.SHAPE} or ${KEY_FAULT.VERSION}
+end`
+
 /**
  * Functions of the scripts, which have the time in `now`. `z`: bytes of an entry. `kept`: bytes of the entries of `s` that
  * count, and of the newest one that has left; 0 if there is no value. `base`: the units of that one. `mark`: the newest
@@ -84,21 +101,7 @@ local TAIL = {[4] = '>I6${NARROW.high}I2I2', [6] = '>I6${WIDE.high}I2I2'}
 local TAIL_BYTES = {[4] = ${NARROW.tail}, [6] = ${WIDE.tail}}
 local VERSION = {[4] = ${NARROW.version}, [6] = ${WIDE.version}}
 
--- why a value is not of this rule
-local function faultOf(s, shape)
-  local len = #s
-  if len % 2 == 1 then
-    if len < 21 or len % 6 ~= 3 then return ${KEY_FAULT.CUT} end
-    local version, own = up('>BI2', s)
-    if version ~= 1 and version ~= 2 then return ${KEY_FAULT.CUT} end
-    return own == shape and ${KEY_FAULT.VERSION} or ${KEY_FAULT.SHAPE}
-  end
-  if len < 20 then return ${KEY_FAULT.CUT} end
-  local own, version = up('>I2I2', s, len - 3)
-  local isKnown = version >= ${ValueVersion.NARROW} and version <= ${ValueVersion.WIDE_LEASED_BLOCKED}
-  if isKnown == (own == shape) then return ${KEY_FAULT.CUT} end
-  return isKnown and ${KEY_FAULT.SHAPE} or ${KEY_FAULT.VERSION}
-end
+${FAULT_OF}
 
 -- bytes of the entries, birth, mark, units of the newest entry, end of a block, number of records; or nil and a fault
 local function parse(s, z, shape, isSliding)
@@ -121,26 +124,25 @@ local function parse(s, z, shape, isSliding)
   return rest, born, high * LOW[z] + low, units, till, records
 end
 
--- of the records after so many bytes, but for the one at \`mine\`, those that count in granule g: held units, \`last\`,
--- \`records\`, the granule in which the last held units end, and how many leases have not ended
-local function leasesOf(s, bytes, count, g, n, W, mine)
-  local held, last, lastHeld, active, from, parts = 0, 0, 0, 0, bytes + 1, ''
+-- of the records after so many bytes those that count in granule g: held units, \`last\`, \`records\`, and the granule in
+-- which the last held units end
+local function leasesOf(s, bytes, count, g, n, W)
+  local held, last, lastHeld, from, parts = 0, 0, 0, bytes + 1, ''
   local to = bytes + ${RECORD.size} * count
   for q = from, to, ${RECORD.size} do
     local units, ends = up('>I4I6', s, q + ${RECORD.held})
-    local granule = floor(ends * n / W)
-    if q == mine or granule < g - n then
+    ends = floor(ends * n / W)
+    if ends < g - n then
       parts = parts .. sub(s, from, q - 1)
       from = q + ${RECORD.size}
     else
       held = held + units
-      if ends >= now then active = active + 1 end
-      if granule > last then last = granule end
-      if units > 0 and granule > lastHeld then lastHeld = granule end
+      if ends > last then last = ends end
+      if units > 0 and ends > lastHeld then lastHeld = ends end
     end
   end
   local records = parts .. sub(s, from, to)
-  return held, last, records ~= '' and records or nil, lastHeld, active
+  return held, last, records ~= '' and records or nil, lastHeld
 end
 
 -- \`kept\` and \`base\`, if granules have left that are more than \`most\` before the newest one
