@@ -22,7 +22,7 @@ const USAGE = 2
 const MISSING_PACKAGE = 5
 const NARROW = 70
 const EXIT_CODES =
-  'Exit codes: 0 success; 1 the limiter broke a guarantee, or an operation failed; 2 wrong arguments, or an input or ' +
+  'Exit codes: 0 success; 1 the limiter broke a guarantee, a demo did not reach its limit, or an operation failed; 2 wrong arguments, or an input or ' +
   'port that cannot be used; of serve also 3 to 5: see millrace serve --help.'
 
 /** Runs a command line and resolves to its exit code, as {@link EXIT_CODES} describes. */

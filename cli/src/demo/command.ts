@@ -30,7 +30,8 @@ export function demoCommand(program: Command, environment: Environment, exit: (c
     .summary('load a server that has a limit per client, and check the limit')
     .description(
       'Starts an HTTP server on this machine and loads it with polite and greedy clients, alternately with and without ' +
-        'a limiter. Checks every admission against the limit.',
+        'a limiter. Checks every admission against the limit. If no request was refused, it raises the load; if still none ' +
+        'is, it exits with 1.',
     )
     .option('-s, --seconds <count>', 'seconds of load in total', upTo(MOST_SECONDS), 10)
     .option('-c, --clients <count>', 'number of clients; one in five is greedy', upTo(MOST_CLIENTS, 2), 50)
@@ -90,9 +91,10 @@ async function demo(options: DemoOptions & { json?: true }, environment: Environ
   }
 }
 
-export function exitCodeOf({ held, stoppedEarly }: DemoResult): number {
+export function exitCodeOf({ held, reached, stoppedEarly }: DemoResult): number {
   if (!held) return 1
-  return stoppedEarly ? INTERRUPTED : 0
+  if (stoppedEarly) return INTERRUPTED
+  return reached ? 0 : 1
 }
 
 /** The progress line: always the seconds left, then as many of the other figures as fit. */

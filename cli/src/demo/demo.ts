@@ -50,6 +50,10 @@ export interface DemoResult {
    */
   readonly mostInAnyWindow: number
   readonly held: boolean
+  /** Whether a request was refused. Without that, the demo has shown nothing. */
+  readonly reached: boolean
+  /** The requests that each greedy client had under way at a time, in the last load: more than 1 if the load was raised. */
+  readonly inFlight: number
   /** Whether Ctrl-C stopped the demo. */
   readonly stoppedEarly: boolean
   /** Admissions of the busiest greedy client in the window that ends at each step. */
@@ -71,6 +75,11 @@ const SLICE_MS = 2_500
 /** The part of the load that warms the servers up, so that V8 compiles their code before the measurement. */
 const WARM_UP = 0.1
 const MAX_WARM_UP_MS = 1_000
+/**
+ * How many requests of a greedy client are under way at a time in the loads that follow, one after another, while nothing
+ * has been refused.
+ */
+const RAISED = [8, 64]
 const HISTORY_STEP_MS = 100
 const MAX_HISTORY_STEPS = 1_000
 
@@ -97,26 +106,36 @@ export async function runDemo(
     with: { tally: new Tally(), longestPauseMs: 0 },
   }
   const spans: { fromMs: number; toMs: number }[] = []
-  try {
-    let msLeft = seconds * 1000
-    for (const { server, ms, isWarmUp } of loads) {
-      if (signal.aborted) break
-      msLeft -= ms
-      const fromMs = monotonicClock.now()
-      const toMs = fromMs + ms
-      await servers.startSlice()
-      const path = server === 'with' ? '/limited' : '/open'
-      const tally = await load(servers.ports, path, kinds, ms, signal, (soFar) =>
-        onProgress({ server, secondsLeft: (msLeft + toMs - monotonicClock.now()) / 1000, tally: soFar }),
-      )
-      const slices = await servers.stopSlice()
-      for (const slice of slices) admissions.add(slice)
-      if (server === 'with') addResponses(totals, tally.responses)
-      if (isWarmUp) continue
+  const isRefused = () => totals.polite.refused + totals.greedy.refused > 0
+  let inFlight = 1
+  let msLeft = seconds * 1000
+  const run = async ({ server, ms, isMeasured }: LoadSlice) => {
+    msLeft = Math.max(0, msLeft - ms)
+    const fromMs = monotonicClock.now()
+    const toMs = fromMs + ms
+    await servers.startSlice()
+    const path = server === 'with' ? '/limited' : '/open'
+    const tally = await load(servers.ports, path, kinds, { ms, inFlight }, signal, (soFar) =>
+      onProgress({ server, secondsLeft: (msLeft + toMs - monotonicClock.now()) / 1000, tally: soFar }),
+    )
+    const slices = await servers.stopSlice()
+    for (const slice of slices) admissions.add(slice)
+    if (server === 'with') addResponses(totals, tally.responses)
+    if (isMeasured) {
       const side = sides[server]
       side.tally.add(tally)
       side.longestPauseMs = Math.max(side.longestPauseMs, ...slices.map((slice) => slice.longestPauseMs))
-      if (server === 'with') spans.push({ fromMs, toMs: fromMs + tally.ms })
+    }
+    if (server === 'with' && (isMeasured || inFlight > 1)) spans.push({ fromMs, toMs: fromMs + tally.ms })
+  }
+  try {
+    for (const slice of loads) if (!signal.aborted) await run(slice)
+    // Longer than a window, where a slice is not: then it holds the most that a client can use of one.
+    const ms = Math.max(loads.at(-1)!.ms, Math.min(1.5 * windowMs, SLICE_MS))
+    for (const raised of RAISED) {
+      if (signal.aborted || isRefused()) break
+      inFlight = raised
+      await run({ server: 'with', ms, isMeasured: false })
     }
   } finally {
     await servers.close()
@@ -140,6 +159,8 @@ export async function runDemo(
     withoutLimiter: serverResult(sides.without),
     mostInAnyWindow,
     held: mostInAnyWindow <= limit,
+    reached: isRefused(),
+    inFlight,
     stoppedEarly: signal.aborted,
     history: historyOf(greedyKind, admissions, spans),
   }
@@ -148,7 +169,8 @@ export async function runDemo(
 interface LoadSlice {
   readonly server: 'with' | 'without'
   readonly ms: number
-  readonly isWarmUp: boolean
+  /** Whether it shows the performance of a server. */
+  readonly isMeasured: boolean
 }
 
 /**
@@ -158,16 +180,16 @@ interface LoadSlice {
 function loadSlices(totalMs: number): LoadSlice[] {
   const warmUpMs = Math.min(totalMs * WARM_UP, MAX_WARM_UP_MS)
   const pairs = Math.max(1, Math.round((totalMs - warmUpMs) / (2 * SLICE_MS)))
-  const pair = (ms: number, isWarmUp: boolean, withFirst: boolean): LoadSlice[] => {
+  const pair = (ms: number, isMeasured: boolean, withFirst: boolean): LoadSlice[] => {
     const [first, second] = withFirst ? (['with', 'without'] as const) : (['without', 'with'] as const)
     return [
-      { server: first, ms, isWarmUp },
-      { server: second, ms, isWarmUp },
+      { server: first, ms, isMeasured },
+      { server: second, ms, isMeasured },
     ]
   }
   const sliceMs = (totalMs - warmUpMs) / (2 * pairs)
-  const measured = Array.from({ length: pairs }, (_, i) => pair(sliceMs, false, i % 2 === 1))
-  return [...pair(warmUpMs / 2, true, false), ...measured.flat()]
+  const measured = Array.from({ length: pairs }, (_, i) => pair(sliceMs, true, i % 2 === 1))
+  return [...pair(warmUpMs / 2, false, false), ...measured.flat()]
 }
 
 /** Polite clients use a third of their limit, so that bursts of their requests are never refused. */

@@ -44,13 +44,13 @@ const SAMPLE_MS = 50
 
 /**
  * Lets every client request `path` for `ms` milliseconds. Each has its own connection; the clients are spread
- * over the ports. Calls `onResponse` for each response.
+ * over the ports. Those without a rate have as many requests `inFlight` at a time. Calls `onResponse` for each response.
  */
 export async function load(
   ports: readonly number[],
   path: string,
   kinds: readonly Kind[],
-  ms: number,
+  { ms, inFlight }: { readonly ms: number; readonly inFlight: number },
   signal: AbortSignal,
   onResponse: (soFar: Tally) => void,
 ): Promise<Tally> {
@@ -62,33 +62,27 @@ export async function load(
   for (const kind of kinds) {
     const responses = tally.responses[kind.name]
     for (const [i, port] of ports.entries()) {
-      const numbers = numbersAt(kind, i, ports.length)
-      if (numbers.length === 0) continue
-      const options: Options & { sampleInt: number } = {
-        url: `http://127.0.0.1:${port}${path}`,
-        connections: numbers.length,
-        duration: Math.ceil(ms / 1000) + 3600, // stop() below ends it earlier
-        sampleInt: SAMPLE_MS,
-        setupClient: (client: Client) => client.setHeaders({ [CLIENT_HEADER]: String(numbers.pop()) }),
-        ...(kind.perSecond === undefined ? {} : { connectionRate: kind.perSecond }),
-        ...(kind.most === undefined ? {} : { maxConnectionRequests: kind.most }),
+      for (const options of optionsOf(kind, numbersAt(kind, i, ports.length), inFlight)) {
+        const url = `http://127.0.0.1:${port}${path}`
+        const duration = Math.ceil(ms / 1000) + 3600 // stop() below ends it earlier
+        let instance!: Instance
+        const end = new Promise<void>((resolve, reject) => {
+          const all = { ...options, url, duration, sampleInt: SAMPLE_MS }
+          instance = autocannon(all, (error) => (error ? reject(error) : resolve()))
+        })
+        ended.push(end)
+        instance.on('response', (_client, status, _bytes, latencyMs) => {
+          if (status === 200) responses.admitted++
+          else if (status === 429) responses.refused++
+          else responses.failed++
+          tally.latencyUs.record(Math.max(1, Math.round(latencyMs * 1000)))
+          onResponse(tally)
+        })
+        instance.on('reqError', () => {
+          responses.failed++
+        })
+        runs.push(instance)
       }
-      let instance!: Instance
-      const end = new Promise<void>((resolve, reject) => {
-        instance = autocannon(options, (error) => (error ? reject(error) : resolve()))
-      })
-      ended.push(end)
-      instance.on('response', (_client, status, _bytes, latencyMs) => {
-        if (status === 200) responses.admitted++
-        else if (status === 429) responses.refused++
-        else responses.failed++
-        tally.latencyUs.record(Math.max(1, Math.round(latencyMs * 1000)))
-        onResponse(tally)
-      })
-      instance.on('reqError', () => {
-        responses.failed++
-      })
-      runs.push(instance)
     }
   }
   await sleep(ms, signal)
@@ -96,6 +90,26 @@ export async function load(
   for (const instance of runs) instance.stop()
   await Promise.all(ended)
   return tally
+}
+
+/** The options of autocannon for these clients: one run of all of them, or one each, as its pipelines have one header. */
+function optionsOf(kind: Kind, numbers: number[], inFlight: number): Omit<Options, 'url'>[] {
+  if (numbers.length === 0) return []
+  const { perSecond, most } = kind
+  if (perSecond === undefined && inFlight > 1)
+    return numbers.map((number) => ({
+      connections: 1,
+      pipelining: inFlight,
+      headers: { [CLIENT_HEADER]: String(number) },
+    }))
+  return [
+    {
+      connections: numbers.length,
+      setupClient: (client: Client) => client.setHeaders({ [CLIENT_HEADER]: String(numbers.pop()) }),
+      ...(perSecond !== undefined && { connectionRate: perSecond }),
+      ...(most !== undefined && { maxConnectionRequests: most }),
+    },
+  ]
 }
 
 /** The numbers of the kind's clients on the i-th port. */

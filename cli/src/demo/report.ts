@@ -48,17 +48,37 @@ export function report(result: DemoResult, width: number, colour: boolean): stri
 }
 
 /** The verdict, and the evidence for it. */
-function verdict(
-  { held, mostInAnyWindow, limit, windowMs, stoppedEarly }: DemoResult,
-  width: number,
-  colour: boolean,
-): string[] {
+function verdict(result: DemoResult, width: number, colour: boolean): string[] {
+  const { held, reached, inFlight, mostInAnyWindow, limit, windowMs, stoppedEarly } = result
   const most = `the most requests of one client admitted in any ${formatDuration(windowMs)} is ${grouped(mostInAnyWindow)} (limit ${grouped(limit)})`
   const how = 'according to a log of the times at which the decisions took effect.'
-  const text = wrapped(`${held ? 'Held' : 'BROKEN'}: ${most}, ${how}`, width)
-  const [tint, word] = held ? (['green', 'Held'] as const) : (['red', 'BROKEN'] as const)
+  const [tint, word] = !held
+    ? (['red', 'BROKEN'] as const)
+    : reached
+      ? (['green', 'Held'] as const)
+      : (['yellow', 'Not reached'] as const)
+  const text = wrapped(`${word}: ${most}, ${how}`, width)
   if (colour) text[0] = text[0]!.replace(word, styleText(tint, word, { validateStream: false }))
-  return [...(stoppedEarly ? ['Stopped early.'] : []), ...text]
+  return [
+    ...(stoppedEarly ? ['Stopped early.'] : []),
+    ...raised(inFlight, width),
+    ...text,
+    ...advice(result, width),
+  ]
+}
+
+const raised = (inFlight: number, width: number): string[] =>
+  inFlight === 1
+    ? []
+    : wrapped(
+        `No request was refused, so the load was raised: each greedy client had ${inFlight} requests under way at a time.`,
+        width,
+      )
+
+function advice({ reached, stoppedEarly }: DemoResult, width: number): string[] {
+  if (reached || stoppedEarly) return []
+  const text = 'This shows nothing. Choose a lower --limit or a longer --window.'
+  return wrapped(text, width)
 }
 
 function kinds({ polite, greedy }: DemoResult): string[][] {

@@ -1,9 +1,12 @@
 // run: full
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { createServer as createHttp, type ServerResponse } from 'node:http'
 import { type AddressInfo, connect, createServer, type Server } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import type { DemoResult } from 'millrace-cli/dist/demo/demo.js'
+import { load } from 'millrace-cli/dist/demo/load.js'
+import { CLIENT_HEADER } from 'millrace-cli/dist/demo/messages.js'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { ran } from '../streams.js'
@@ -54,6 +57,41 @@ test('the report has tables, a chart and the verdict; a terminal gets progress',
   assert.match(err, /s left, with limiter · [\d,]+ requests · [\d,]+ admitted · [\d,]+ refused/)
 })
 
+test('a limit that no load reaches is no proof: the load is raised, and the demo exits with 1', async () => {
+  const args = ['demo', '--seconds', '1', '--clients', '5', '--limit', '4000000', '--window', '500ms']
+  const { code, out } = await ran([...args, '--json'])
+  const { held, reached, inFlight, greedy, mostInAnyWindow }: DemoResult = JSON.parse(out)
+  assert.equal([code, held, reached, inFlight, greedy.refused], [1, true, false, 64, 0])
+  assert.ok(mostInAnyWindow > 0)
+})
+
+test('a limit that the first load reaches needs no other', async () => {
+  const { code, out } = await ran(['demo', '--seconds', '1', '--clients', '5', '--limit', '10', '--json'])
+  const { reached, inFlight }: DemoResult = JSON.parse(out)
+  assert.equal([code, reached, inFlight], [0, true, 1])
+})
+
+test('a raised load has as many requests of each greedy client under way', async () => {
+  const waiting = new Map<string, ServerResponse[]>()
+  const app = createHttp((request, response) => {
+    const client = String(request.headers[CLIENT_HEADER])
+    const held = [...(waiting.get(client) ?? []), response]
+    waiting.set(client, held.length === 8 ? [] : held)
+    if (held.length === 8) for (const each of held) each.end() // with less under way, nothing would ever be answered
+  }).listen(0, '127.0.0.1')
+  await once(app, 'listening')
+  const kinds = [{ name: 'greedy', first: 3, clients: 2, perSecond: undefined, most: undefined }] as const
+  const stop = new AbortController()
+  const { port } = app.address() as AddressInfo
+  const tally = await load([port], '/', kinds, { ms: 60_000, inFlight: 8 }, stop.signal, ({ requests }) => {
+    if (requests >= 64) stop.abort()
+  })
+  app.closeAllConnections()
+  app.close()
+  assert.ok(tally.responses.greedy.admitted >= 64)
+  assert.equal([...waiting.keys()].toSorted(), ['3', '4'])
+})
+
 test('the report names the pool engine', async () => {
   const { code, out } = await ran(['demo', '--seconds', '1', '--clients', '5', '--engine', 'pool'])
   assert.is(code, 0)
@@ -97,7 +135,7 @@ test('Ctrl-C stops the demo, prints the results so far, and exits with 130', asy
   await answers(port)
   demo.kill('SIGINT')
   assert.equal(await exited, [130, null])
-  assert.match(out, /Stopped early\.\nHeld: /)
+  assert.match(out, /Stopped early\.\n(?:Held|Not reached): /)
 })
 
 /** Resolves once a server listens on the port. */

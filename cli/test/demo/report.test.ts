@@ -15,6 +15,8 @@ const server = {
 }
 const held: DemoResult = {
   limit: 100,
+  reached: true,
+  inFlight: 1,
   windowMs: 1_000,
   granularityMs: 1_000 / 60,
   threads: 1,
@@ -28,12 +30,14 @@ const held: DemoResult = {
   stoppedEarly: false,
   history: { stepMs: 100, used: [0, 50, 100, 100, 99, 100] },
 }
+const notReached: DemoResult = { ...held, reached: false, inFlight: 64, mostInAnyWindow: 99 }
 const broken: DemoResult = { ...held, mostInAnyWindow: 101, held: false }
 
 for (const width of [40, 50, 80, 120]) {
   test(`no line is wider than ${width} columns`, () => {
-    for (const line of stripVTControlCharacters(report(held, width, true)).split('\n')) {
-      assert.ok(line.length <= width, `${line.length}: ${line}`)
+    for (const result of [held, notReached]) {
+      for (const line of stripVTControlCharacters(report(result, width, true)).split('\n'))
+        assert.ok(line.length <= width, `${line.length}: ${line}`)
     }
   })
 }
@@ -50,6 +54,18 @@ test('a broken limit is reported and sets the exit code', () => {
     [held, { ...held, stoppedEarly: true }, broken, { ...broken, stoppedEarly: true }].map(exitCodeOf),
     [0, 130, 1, 1],
   )
+})
+
+test('a limit that was not reached is told apart from one that held, and sets the exit code', () => {
+  const text = report(notReached, 200, false)
+  assert.match(text, /^No request was refused, so the load was raised: .* had 64 requests under way/m)
+  assert.match(text, /^Not reached: the most .* in any 1s is 99 \(limit 100\)/m)
+  assert.match(text, /^This shows nothing\. Choose a lower --limit or a longer --window\.$/m)
+  assert.is(exitCodeOf(notReached), 1)
+  assert.is(exitCodeOf({ ...notReached, stoppedEarly: true }), 130)
+  const raised = report({ ...held, inFlight: 8 }, 200, false)
+  assert.match(raised, /the load was raised: .* 8 requests under way at a time\.\nHeld: /)
+  assert.not.match(report(held, 200, false), /raised|nothing/)
 })
 
 test('failed requests are shown if there are any', () => {
