@@ -16,6 +16,7 @@ import { GONE, type Step } from './step.js'
 
 export { ipKey } from './addresses/ip-key.js'
 export type * from './framework-types.js'
+export { type HeaderPlace, type WriteHeadersOptions, writeHeaders } from './write-headers.js'
 
 declare global {
   namespace Express {

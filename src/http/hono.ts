@@ -30,6 +30,7 @@ import { checkResponse, hasHeaders, httpRequestOf, pathOf } from './web-request.
 export { ipKey } from './addresses/ip-key.js'
 export type { FetchHandler, FetchOptions, LimitedFetchHandler, LimitedRequest } from './fetch-handler.js'
 export type * from './framework-types.js'
+export { type HeaderPlace, type WriteHeadersOptions, writeHeaders } from './write-headers.js'
 
 /** Where addresses come from, and how refused requests are answered. */
 export interface HonoAnswers<D extends Decision> {

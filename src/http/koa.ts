@@ -17,6 +17,7 @@ import { GONE, GONE_STATUS, type Refusal, type Step } from './step.js'
 
 export { ipKey } from './addresses/ip-key.js'
 export type * from './framework-types.js'
+export { type HeaderPlace, type WriteHeadersOptions, writeHeaders } from './write-headers.js'
 
 /** How refused requests are answered. */
 export interface KoaAnswers<D extends Decision> {

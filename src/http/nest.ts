@@ -20,3 +20,4 @@ export type {
   RateLimitOptionsFactory,
 } from './nest/options.js'
 export { RATE_LIMIT_OPTIONS, RateLimitService } from './nest/service.js'
+export { type HeaderPlace, type WriteHeadersOptions, writeHeaders } from './write-headers.js'

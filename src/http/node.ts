@@ -13,6 +13,7 @@ import { GONE, type Step } from './step.js'
 export { ipKey } from './addresses/ip-key.js'
 export type * from './framework-types.js'
 export type { NodeRequest, NodeResponse } from './node-framework.js'
+export { type HeaderPlace, type WriteHeadersOptions, writeHeaders } from './write-headers.js'
 
 /** How refused requests are answered. */
 export interface NodeAnswers<D extends Decision> {

@@ -20,6 +20,7 @@ export type {
   LimitedRequest,
 } from './fetch-handler.js'
 export type * from './framework-types.js'
+export { type HeaderPlace, type WriteHeadersOptions, writeHeaders } from './write-headers.js'
 
 /**
  * Limits a function from `Request` to `Response`: what `Bun.serve` and `Deno.serve` call, a route handler or the proxy

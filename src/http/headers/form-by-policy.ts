@@ -51,6 +51,6 @@ export class FormByPolicy<Response> implements Form<Response> {
 }
 
 /** A policy comes while the server runs: a name that a header can't hold must not fail the request. */
-function withPlainName(rule: LimiterRule): LimiterRule {
+export function withPlainName(rule: LimiterRule): LimiterRule {
   return { ...rule, name: rule.name.replace(/[^\x20-\x7e]/gu, '?') }
 }

@@ -16,6 +16,11 @@ export function wholeSeconds(ms: number): number {
   return Math.ceil(ms / 1_000)
 }
 
+/** The parameter `w` of a policy. Nothing, if the window is not known: NaN. */
+export function windowParameter(windowMs: number): string {
+  return Number.isNaN(windowMs) ? '' : `;w=${wholeSeconds(windowMs)}`
+}
+
 /**
  * The time of a structured field: seconds until a refused request would be admitted, else until the whole
  * limit is available. `NEVER` for a cost above the limit and for a key that is blocked for ever. It reads only

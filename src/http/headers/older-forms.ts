@@ -4,7 +4,7 @@ import { hasLess } from '../../core/decision-fields.js'
 import { KeptRules, type Policy } from '../routes/kept-rules.js'
 import { ValueCache } from '../value-cache.js'
 import type { HeaderAccess } from './header-access.js'
-import { resetMsFor, wholeSeconds, wholeUnits } from './header-figures.js'
+import { resetMsFor, wholeSeconds, wholeUnits, windowParameter } from './header-figures.js'
 
 /** The limit of an earlier limiter of the same chain, and what was left of it. */
 interface Earlier {
@@ -25,7 +25,7 @@ abstract class OlderForm<Response> {
     this.#kept = new KeptRules(rules, (_, limit, windowMs) => {
       const units = wholeUnits(limit)
       const values = new ValueCache(`limit=${units}, remaining=`, ', reset=')
-      return { limit: units, item: `${units};w=${wholeSeconds(windowMs)}`, values }
+      return { limit: units, item: `${units}${windowParameter(windowMs)}`, values }
     })
   }
 

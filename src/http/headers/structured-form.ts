@@ -4,7 +4,7 @@ import { MillraceError } from '../../core/errors.js'
 import { KeptRules, type RulePolicies } from '../routes/kept-rules.js'
 import { ValueCache } from '../value-cache.js'
 import type { HeaderAccess } from './header-access.js'
-import { secondsFor, wholeSeconds, wholeUnits } from './header-figures.js'
+import { secondsFor, wholeUnits, windowParameter } from './header-figures.js'
 
 /**
  * The fields of the drafts 8 to 11, lists of structured fields (RFC 9651), with an item for each rule:
@@ -29,7 +29,7 @@ export class StructuredForm<Response> {
     this.#access = access
     this.#kept = new KeptRules(rules, (i, limit, windowMs) => ({
       limit,
-      item: `${names[i]};q=${wholeUnits(limit)};w=${wholeSeconds(windowMs)}`,
+      item: `${names[i]};q=${wholeUnits(limit)}${windowParameter(windowMs)}`,
       values: values[i]!,
     }))
   }
