@@ -1,5 +1,6 @@
 import type { LimiterRule } from '../api/call-options.js'
 import { ALGORITHM_ROWS, type CountedWindow, serverOf } from '../core/algorithms.js'
+import { Calendar } from '../core/calendar.js'
 import { MillraceError } from '../core/errors.js'
 import type { Rule } from '../core/rule.js'
 import { invalidRule } from '../core/rule-algorithms.js'
@@ -16,9 +17,22 @@ export interface RemoteRule {
   readonly flags: number
   /** The window in whole milliseconds. */
   readonly windowMs: number
-  /** A checksum of algorithm, window and parts. */
+  /** A checksum of algorithm, window and parts; of a calendar, of its period and its time zone. */
   readonly shape: number
+  /** Of a rule with `align: 'calendar'`. */
+  readonly calendar?: Calendar
 }
+
+/**
+ * Whether a kept period that ends at `endMs` is one of the calendar's, or a later one, that begins at `startMs`. Processes
+ * may have other data of time zones, so the ends of one period may lie hours apart: its middle decides.
+ */
+export const isOfPeriod = (endMs: number, startMs: number, windowMs: number): boolean =>
+  endMs - windowMs / 2 >= startMs
+
+/** Whether two ends are those of one period. */
+export const areOfPeriod = (end: number, other: number, windowMs: number): boolean =>
+  Math.abs(end - other) < windowMs / 2
 
 /** With 3,600 granules or 2^18 time units, all products in the script stay below 2^53. */
 export const LONGEST_WINDOW_MS = 366 * 86_400_000
@@ -32,9 +46,8 @@ const SHORTEST_ROUNDED_MS = 1_000
  * @throws MillraceError `ERR_MILLRACE_INVALID_RULE` for a rule that a store can't have
  */
 export function checkRemoteRule(rule: Rule, path = '', on = 'Redis'): RemoteRule {
-  const { algorithm, align, edge, windowMs, buckets } = rule
+  const { algorithm, edge, windowMs, buckets, period, timeZone } = rule
   if (edge === 'smooth') throw invalidRule(`${path}edge`, edge, `'strict' on ${on}`)
-  if (align === 'calendar') throw invalidRule(`${path}align`, align, `'clock' or 'first' on ${on}`)
   const wholeMs = wholeWindowMs(rule, path, on)
   if (windowMs > LONGEST_WINDOW_MS) throw invalidRule(`${path}window`, windowMs, `at most 366 days on ${on}`)
   const { options } = ALGORITHM_ROWS[algorithm]
@@ -46,7 +59,10 @@ export function checkRemoteRule(rule: Rule, path = '', on = 'Redis'): RemoteRule
   const code = server.code!
   const parts = server.parts(rule)
   const flags = code + ONE_FLAG * rule.flags
-  return { rule, parts, flags, windowMs: wholeMs, shape: checksum(`${code} ${parts} ${wholeMs}`) }
+  const common = { rule, parts, flags, windowMs: wholeMs }
+  if (period === 'none') return { ...common, shape: checksum(`${code} ${parts} ${wholeMs}`) }
+  const calendar = new Calendar(period, timeZone!)
+  return { ...common, shape: checksum(`${code} ${period} ${timeZone}`), calendar }
 }
 
 /**

@@ -22,5 +22,6 @@ export const Verdict = { REFUSED: -5, ADMITTED: 1, SHADOWED: -6 } as const
 export const NO_MARK = { NOTHING: -1, BLOCKED: -2 } as const
 
 /** A key in the reply that could not be decided: why. */
-export const KEY_FAULT = { VERSION: -1, SHAPE: -2, CUT: -3, TYPE: -4 } as const
-export const isFault = (first: number): boolean => first < 0 && first >= KEY_FAULT.TYPE
+export const KEY_FAULT = { VERSION: -1, SHAPE: -2, CUT: -3, TYPE: -4, TIME: -8 } as const
+export const isFault = (first: number): boolean =>
+  (first < 0 && first >= KEY_FAULT.TYPE) || first === KEY_FAULT.TIME

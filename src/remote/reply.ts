@@ -94,6 +94,10 @@ const FAULTS: Readonly<Record<number, readonly [got: string, expected: string] |
   ],
   [KEY_FAULT.CUT]: ['a damaged value', 'a value that only limiters have written'],
   [KEY_FAULT.TYPE]: ['a value of another type', 'a prefix that nothing else uses'],
+  [KEY_FAULT.TIME]: [
+    "a rule with align: 'calendar' by clocks that are two periods or more apart",
+    'the right time in this process and on the server',
+  ],
 }
 
 /** @throws MillraceError with this code if the reply says why a key could not be read */

@@ -1,7 +1,7 @@
 import type { RemoteRule } from '../remote/remote-rule.js'
 import { BucketCount } from './bucket-count.js'
 import type { CallTime, Count } from './count.js'
-import { CounterCount, FixedCount, WindowCount } from './entry-counts.js'
+import { CalendarCount, CounterCount, FixedCount, WindowCount } from './entry-counts.js'
 import { LogCount } from './log-count.js'
 import { decodeCounts, type SavedCount } from './saved-count.js'
 
@@ -36,6 +36,7 @@ export function countsOf(
   const saved = value === undefined ? [] : decodeCounts(value, shapes)
   return rules.map((remote, i) => {
     const { algorithm, limit } = remote.rule
-    return new COUNTS[algorithm]!(remote, limits?.[i] ?? limit, time, saved[i])
+    const Own = remote.calendar === undefined ? COUNTS[algorithm]! : CalendarCount
+    return new Own(remote, limits?.[i] ?? limit, time, saved[i])
   })
 }

@@ -1,7 +1,8 @@
 // The algorithms that keep entries of units: each counts until its end. They differ in which entry a charge goes into,
 // and when an entry ends.
 
-import type { RemoteRule } from '../remote/remote-rule.js'
+import type { CalendarPeriod } from '../core/calendar.js'
+import { areOfPeriod, isOfPeriod, type RemoteRule } from '../remote/remote-rule.js'
 import { untilAtMost, usedUnits } from '../remote/sliding-counter.js'
 import { type CallTime, Count, NOTHING, type Refunded } from './count.js'
 import type { Entry, SavedCount } from './saved-count.js'
@@ -190,6 +191,41 @@ export class FixedCount extends EntryCount {
 
   override usedInLast(): number {
     return this.used
+  }
+}
+
+/**
+ * The periods of a calendar: one entry, at the end of its period. No process counts a unit for less long than to the end
+ * that it has read. One whose own end of that period is later, because it has other data of time zones, counts the units
+ * to that one, and writes it with its own charge.
+ */
+export class CalendarCount extends FixedCount {
+  readonly #own: CalendarPeriod
+
+  constructor(remote: RemoteRule, limit: number, time: CallTime, saved: SavedCount | undefined) {
+    const own = remote.calendar!.at(Math.max(Math.floor(time.nowMs), saved?.newest ?? 0))
+    const entries = saved?.entries.map((entry) =>
+      isOfPeriod(entry.at, own.startMs, remote.windowMs)
+        ? { ...entry, at: Math.max(entry.at, own.endMs) }
+        : entry,
+    )
+    super(remote, limit, time, saved && { ...saved, entries: entries! })
+    this.#own = own
+  }
+
+  protected override placeOf(tick: number): number | undefined {
+    const present = this.entries[0]?.at ?? this.#own.endMs
+    // That of a period which is kept for longer than the own data say may be older.
+    return tick >= this.#own.startMs || present < this.#own.endMs ? present : undefined
+  }
+
+  protected override endOf(at: number): number {
+    return at
+  }
+
+  /** The end may have been moved since the receipt. */
+  protected override entryOf(mark: number): Entry | undefined {
+    return this.entries.find(({ at }) => areOfPeriod(mark, at, this.remote.windowMs))
   }
 }
 

@@ -52,6 +52,16 @@ test('a refusal shows when the same request would be admitted, as Retry-After do
   assert.is(headers.get('retry-after'), `${seconds}`)
 })
 
+test('a calendar shows the longest window of its period, and when the present one ends', () => {
+  const rule = { limit: 5, algorithm: 'fixed-window', align: 'calendar', period: 'month' } as const
+  const { limiter, clock, written } = headersWith('draft-11', { rules: [rule] })
+  clock.set(Date.parse('2026-02-28T00:00Z'))
+  const headers = written(limiter.check('key', 5))
+  assert.is(headers.get('ratelimit-policy'), '"default";q=5;w=2678400')
+  assert.is(headers.get('ratelimit'), '"default";r=0;t=86400')
+  assert.is(written(limiter.check('key')).get('retry-after'), '86400')
+})
+
 test('a token bucket shows its burst, and the time in which that comes', () => {
   const rule = { limit: 10, window: '1s', burst: 50, algorithm: 'token-bucket' } as const
   const { limiter, written } = headersWith('draft-11', { rules: [rule] })

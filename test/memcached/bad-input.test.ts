@@ -34,6 +34,8 @@ const BAD_OPTIONS: readonly (readonly [options: object, option: string])[] = [
   [{ algorithm: 'sliding-log' }, 'algorithm'],
   [{ algorithm: 'token-bucket' }, 'algorithm'],
   [{ algorithm: 'fixed-window' }, 'algorithm'],
+  [{ algorithm: 'fixed-window', align: 'calendar', period: 'day', window: undefined }, 'algorithm'],
+  [{ align: 'calendar', period: 'day', window: undefined }, 'align'],
   [{ algorithm: 'auto' }, 'algorithm'],
   [{ algorithm: null }, 'algorithm'],
   [{ prefix: '' }, 'prefix'],

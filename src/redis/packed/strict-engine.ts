@@ -18,6 +18,7 @@ import { divideBySlot } from '../clients/slots.js'
 import { KEYS_PER_CALL, ScriptRunner } from '../counting/script-runner.js'
 import type { Script } from '../script.js'
 import { ALL_ADMITTED, OPERATION_LETTER } from '../script-codes.js'
+import { boundsOf } from './calendar-bounds.js'
 
 /** What the arguments of a call begin with: the operation, the limits, and the time of a test. */
 type Head = readonly string[]
@@ -180,11 +181,12 @@ export class StrictEngine extends CountingStore {
     if (this.#headRules !== this.rules) this.#heads.clear()
     this.#headRules = this.rules
     const timeMs = this.plan.time()
-    const isOwn = limits === undefined && timeMs === 0
+    const bounds = boundsOf(this.rules, timeMs === 0 ? Date.now() : timeMs)
+    const isOwn = limits === undefined && timeMs === 0 && bounds.length === 0
     const known = isOwn ? this.#heads.get(op) : undefined
     if (known !== undefined) return known
     const all = this.rules.map(({ rule }, i) => String(limits?.[i] ?? rule.limit))
-    const head = [OPERATION_LETTER[op], ...all, ...(timeMs === 0 ? [] : [String(timeMs)])]
+    const head = [OPERATION_LETTER[op], ...all, ...(timeMs === 0 ? [] : [String(timeMs)]), ...bounds]
     if (isOwn) this.#heads.set(op, head)
     return head
   }

@@ -8,14 +8,15 @@ import { COUNT_REFUSED, SHADOW } from '../../core/verdict.js'
 import { ONE_FLAG, type RemoteRule } from '../../remote/remote-rule.js'
 import { CHANGED_FIELDS, KEY_FAULT, NO_MARK, Verdict } from '../../remote/reply-codes.js'
 import { flagIn, IS_OTHER_TYPE, RECORD, REFUNDED } from '../script-codes.js'
+import { BOUNDS, calendarsBefore } from './calendar-bounds.js'
 import { shortcutOf } from './strict-shortcut.js'
 import { layoutOf, VALUE_FUNCTIONS } from './strict-value.js'
 
 /**
  * The source of the script for these rules, and for the time of the server or a test.
  *
- * KEYS: for each key, one of each rule. ARGV: the operation, the limit of each rule, and in a test the time in
- * milliseconds; then the cost in each rule of each key, then the arguments of the operation. The first three operations
+ * KEYS: for each key, one of each rule. ARGV: the operation, the limit of each rule, in a test the time in milliseconds,
+ * and the bounds of the periods of each rule with a calendar (`calendar-bounds.ts`); then the cost in each rule of each key, then the arguments of the operation. The first three operations
  * take the costs of one key for those of each.
  *
  * Operations, of one key except the first four: c check, t check without charging a refusal, p peek, a penalize for
@@ -29,14 +30,18 @@ export function strictScript(rules: readonly RemoteRule[], isTest: boolean): str
   return [
     DECLARATIONS,
     isTest ? `local now = ARGV[${rules.length + 2}] + 0` : TIME,
-    `local R, A, isTest = ${rules.length}, ${rules.length + (isTest ? 2 : 1)}, ${isTest}`,
+    `local R, A, isTest = ${rules.length}, ${firstCost(rules, isTest) - 1}, ${isTest}`,
     'local K = #KEYS / R',
     isPlain ? shortcutOf(first!, isTest) : '',
-    rulesOf(rules),
+    rulesOf(rules, isTest),
     VALUE_FUNCTIONS,
     SCRIPT,
   ].join('\n')
 }
+
+/** The index of the first argument after the limits, the time and the bounds. */
+const firstCost = (rules: readonly RemoteRule[], isTest: boolean): number =>
+  rules.length + (isTest ? 3 : 2) + BOUNDS * calendarsBefore(rules, rules.length)
 
 const DECLARATIONS = `
 local call, up, pack, floor, ceil, sub = redis.call, struct.unpack, struct.pack, math.floor, math.ceil, string.sub
@@ -50,15 +55,32 @@ local t = call('TIME')
 local now = t[2] / 1000
 now = t[1] * 1000 + now - now % 1`
 
-/** `ruleAt(i)`: flags, shape, limit, n, window in milliseconds, bytes of an entry. */
-const rulesOf = (rules: readonly RemoteRule[]): string => `
+/**
+ * `ruleAt(i)`: flags, shape, limit, n, window in milliseconds, bytes of an entry. Of a calendar, whose windows are known
+ * by their ends, the window is 0, and more follows: the longest period, and before which argument its bounds are.
+ *
+ * `periodIn(at)`: the bounds of the present period.
+ */
+const rulesOf = (rules: readonly RemoteRule[], isTest: boolean): string => `
 local function ruleAt(i)
-${rules.map((rule, i) => `if i == ${i + 1} then return ${constantsOf(rule, i)} end`).join('\n')}
+${rules.map((rule, i) => `if i == ${i + 1} then return ${constantsOf(rules, rule, i, isTest)} end`).join('\n')}
+end
+local function periodIn(at)
+  local from = ARGV[at + 1] + 0
+  for b = at + 2, now < from and 0 or at + ${BOUNDS} do
+    local to = ARGV[b] + 0
+    if now < to then return from, to end
+    from = to
+  end
 end`
 
-function constantsOf(rule: RemoteRule, index: number): string {
-  const { flags, shape, parts, windowMs } = rule
-  return `${flags}, ${shape}, ARGV[${index + 2}] + 0, ${parts}, ${windowMs}, ${layoutOf(rule).size}`
+function constantsOf(rules: readonly RemoteRule[], rule: RemoteRule, index: number, isTest: boolean): string {
+  const { flags, shape, parts, windowMs, calendar } = rule
+  const own = `${flags}, ${shape}, ARGV[${index + 2}] + 0, ${parts}`
+  const { size } = layoutOf(rule)
+  if (calendar === undefined) return `${own}, ${windowMs}, ${size}`
+  const at = rules.length + (isTest ? 2 : 1) + BOUNDS * calendarsBefore(rules, index)
+  return `${own}, 0, ${size}, ${windowMs}, ${at}`
 }
 
 const SCRIPT = `
@@ -111,7 +133,7 @@ local step = asks and #ARGV == A + R and 0 or R -- arguments from the costs of a
 for j = j, K - 1 do
   local st, refused, fault = {}, false, nil
   for i = 1, R do
-    local flags, shape, limit, n, W, z = ruleAt(i)
+    local flags, shape, limit, n, W, z, period, at = ruleAt(i)
     local alg = flags % 16
     local k, cost = KEYS[j * R + i], ARGV[costs + j * step + i] + 0
     local s = read or all and not all[k] and all[j + 1] or redis.pcall('GET', k)
@@ -123,7 +145,11 @@ for j = j, K - 1 do
       break
     end
     local bytes, born, mark, a, till, count, sum = 0, now, 0, 0, 0, 0, 0
-    local kept, base, g, need, free, full = 0, 0, 0, 0, 0, limit
+    local kept, base, g, need, free, full, from, to = 0, 0, 0, 0, 0, limit, nil, nil
+    if period then
+      from, to = periodIn(at)
+      if not from then fault = ${KEY_FAULT.TIME}; break end
+    end
     local held, last, records, lastHeld = 0, 0, nil, 0
     if s then
       bytes, born, mark, a, till, count = parse(s, z, shape, alg == 0)
@@ -141,7 +167,11 @@ for j = j, K - 1 do
       need, free = cost, limit - sum - held
     elseif alg == 1 then
       g = mark
-      if s and a > 0 and now < mark + W then sum = a else g = floor(now / n) * n end
+      -- the mark of a calendar is the end of the period. Of ends that differ, the latest holds: see \`isOfPeriod\`
+      if period and mark - period / 2 >= from then g = max(mark, to) end
+      if s and a > 0 and now < g + W then sum = a
+      elseif period then g = to
+      else g = floor(now / n) * n end
       need, free = cost, limit - sum
     else
       base = mark - mark % MADE_LESS
@@ -165,7 +195,7 @@ for j = j, K - 1 do
       end
       if ${flagIn('flags', ONE_FLAG * SHADOW)} then verdict = ${Verdict.SHADOWED} else refused = true end
     end
-    st[i] = {s, born, mark, a, till, kept, base, sum, g, need, verdict, wait, k, shape, limit, n, W, alg, flags, cost, z, full, held, last, records, lastHeld}
+    st[i] = {s, born, mark, a, till, kept, base, sum, g, need, verdict, wait, k, shape, limit, n, W, alg, flags, cost, z, full, held, last, records, lastHeld, period, from, to}
   end
 
   if fault then
@@ -187,14 +217,15 @@ for j = j, K - 1 do
     local agedMs = op == 'a' and ARGV[costs + #KEYS + 1 + j] + 0 or 0
     local charges = op == 'n' or op == 'a' or (op == 'c' or op == 't') and not refused
     for i = 1, R do
-      local s, born, mark, a, till, kept, base, sum, g, need, verdict, wait, k, shape, limit, n, W, alg, flags, cost, z, full, held, last, records, lastHeld = unpack(st[i], 1, 26)
+      local s, born, mark, a, till, kept, base, sum, g, need, verdict, wait, k, shape, limit, n, W, alg, flags, cost, z, full, held, last, records, lastHeld, period, from, to = unpack(st[i], 1, 29)
       local unmarked = asks and till > now and ${NO_MARK.BLOCKED} or ${NO_MARK.NOTHING}
       local receipt, result, ms, newest = unmarked, 0, 0, nil
       local isOver = verdict ~= ${Verdict.ADMITTED}
       local counts = charges and verdict ~= ${Verdict.SHADOWED}
         or op == 'c' and isOver and ${flagIn('flags', ONE_FLAG * COUNT_REFUSED)} and cost <= limit
       if alg == 2 and s and (op == 'b' or op == 'u') then base = lessened(base) end
-      if op == 'a' and alg == 1 and now - agedMs < g then
+      if op == 'a' and period then counts = g < to or now - agedMs >= from
+      elseif op == 'a' and alg == 1 and now - agedMs < g then
         -- in the window before; if there is no window now, that one may last still
         if sum == 0 then g = floor((now - agedMs) / n) * n end
         counts = (now - agedMs >= g or n < W and agedMs < W) and now < g + W
@@ -257,7 +288,7 @@ for j = j, K - 1 do
           sum = sum - given
           if given > 0 then save(k, s, z, shape, born, mark, till, entriesOf(list, z, mark), endOf(max(mark, last), n, W), nil, records) end
         elseif alg == 1 then
-          if not mine or mine == g then given = min(sum, cost) end
+          if not mine or mine == g or period and math.abs(mine - g) < period / 2 then given = min(sum, cost) end
           if not mine then newest = given end
           sum = sum - given
           if given > 0 then saveMeter(k, s, shape, born, g, till, sum, g + W) end
@@ -289,7 +320,7 @@ for j = j, K - 1 do
         if alg == 2 then mark = mark + base end
         local entries = alg == 0 and entriesOf({}, z, mark) or pack(ENTRY[z], mark % LOW[z], 0)
         call('SET', k, entries .. tailOf(z, shape, born, mark, 0, records), 'KEEPTTL')
-        if till == FOREVER and not isTest then call('PEXPIRE', k, max(3 * W, endOf(last, n, W) - now + 1)) end
+        if till == FOREVER and not isTest then call('PEXPIRE', k, max(3 * (period or W), endOf(last, n, W) - now + 1)) end
       end
       if asks then
         local left, reset = limit - sum - held, 0
