@@ -57,7 +57,7 @@ for (const [mistake, from, to, kind] of [
   ['an unknown need', 'needs: [lint,', 'needs: [linter,', 'job-needs'],
   ['an unknown input', 'persist-credentials', 'persist-credential', 'action'],
   ['an unknown value', 'matrix.shard }}/2', 'matrix.shards }}/2', 'expression'],
-  ['a step that does nothing', 'run: npm pack', 'name: npm pack', 'syntax-check'],
+  ['a step that does nothing', 'run: npm pack --', 'name: npm pack --', 'syntax-check'],
   ['an unknown runner', 'macos-15-intel', 'macos-15-inte', 'runner-label'],
 ] as const) {
   test(`the linter finds ${mistake}`, async () => {
@@ -95,6 +95,31 @@ test('what is published needs every other job', () => {
   const { jobs }: Workflow = parse(readText(WORKFLOW))
   const others = Object.keys(jobs).filter((job) => job !== 'pack')
   assert.equal(jobs.pack!.needs, others)
+})
+
+test('each package that is not private is packed and published, after those that it depends on', () => {
+  const { workspaces }: { workspaces: string[] } = JSON.parse(readText('package.json'))
+  const packages = workspaces
+    .map((folder) => ({ folder, ...JSON.parse(readText(`${folder}/package.json`)) }))
+    .filter((each) => each.private !== true)
+  const { jobs }: Workflow = parse(readText(WORKFLOW))
+  const text = jobs.pack!.steps.flatMap(({ run = [] }) => run).join('\n')
+  const [, packed = ''] = /npm pack (.*)/.exec(text) ?? []
+  const [, published = ''] = /for name in (.*); do/.exec(text) ?? []
+  const names = published.split(' ')
+  assert.equal(
+    packed.match(/(?<=--workspace )\S+/g)!.toSorted(),
+    packages.map(({ folder }) => folder).toSorted(),
+  )
+  assert.equal(names.toSorted(), packages.map(({ name }) => name).toSorted())
+  for (const { name, version, dependencies, peerDependencies } of packages) {
+    for (const other of packages) {
+      const range = dependencies[other.name] ?? peerDependencies?.[other.name]
+      if (range === undefined) continue
+      assert.is(range, version, `${name} needs ${other.name} of the same release`)
+      assert.ok(names.indexOf(other.name) < names.indexOf(name), `${other.name} before ${name}`)
+    }
+  }
 })
 
 test('the forms and the updates of dependencies are YAML with the fields that GitHub requires', () => {
