@@ -14,6 +14,39 @@ import { readText, root } from './root.js'
 const readme = readText('README.md')
 /** Where a block that needs Redis expects a server. */
 const REDIS_URL = 'redis://127.0.0.1:6379'
+/** How the server of the README's first block listens, for ever. */
+const LISTENS = 'app.listen(3000)'
+/** In place of that: asks itself 101 times, and ends. */
+const ASKS_ITSELF = `const server = app.listen(0, '127.0.0.1', async () => {
+  const url = 'http://127.0.0.1:' + server.address().port
+  const answers = []
+  for (let i = 0; i < 101; i++) {
+    const { status, headers } = await fetch(url)
+    answers.push([status, headers.has('RateLimit'), headers.has('Retry-After')])
+  }
+  console.log(JSON.stringify(answers))
+  server.close()
+  server.closeAllConnections()
+})`
+
+test('the README is short: its first screen installs and limits, five doors lead on, three rows compare', () => {
+  assert.ok(readme.trimEnd().split('\n').length < 120)
+  const [start = '', why = ''] = readme.split(/^## /m)
+  assert.match(start, /```sh\n[\s\S]*```js\n(?:.+\n){6}```\n\n!\[/)
+  assert.match(why, /^Why\n/)
+  assert.is(why.match(/^\| [^|-]/gm)?.length, 3)
+  assert.is(/^## Where to go\n([\s\S]*?)^## /m.exec(readme)?.[1]?.match(/^- /gm)?.length, 5)
+})
+
+test('the first block of the README limits a server: 100 answers, then 429 with its fields', async () => {
+  const { code } = blocks.find(({ page }) => page === 'README.md')!
+  assert.match(code, LISTENS)
+  const { status, output } = await runModule('readme-server', code.replace(LISTENS, ASKS_ITSELF))
+  assert.is(status, 0, output)
+  const answers: [number, boolean, boolean][] = JSON.parse(output)
+  assert.equal(answers.slice(0, 100), Array(100).fill([200, true, false]))
+  assert.equal(answers.slice(100), [[429, true, true]])
+})
 
 test('the README and the other pages have js blocks, and they use the package by its name', () => {
   assert.ok(blocks.filter(({ page }) => page === 'README.md').length >= 3, 'README.md has three examples')
@@ -23,6 +56,7 @@ test('the README and the other pages have js blocks, and they use the package by
 })
 
 for (const { code, page, line, needsAddon, needsRedis } of blocks) {
+  if (code.includes(LISTENS)) continue // run above
   if (needsRedis) {
     redisTest(`the js block at line ${line} of ${page} runs to its end on a server`, async () => {
       assert.match(code, REDIS_URL)

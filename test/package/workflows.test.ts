@@ -133,9 +133,12 @@ test('the forms and the updates of dependencies are YAML with the fields that Gi
   assert.is(version, 2)
   const pinned: string[] = updates[0]['exclude-paths']
   const { workspaces }: { workspaces: string[] } = JSON.parse(readText('package.json'))
+  const isOfRecipes = (folder: string) => folder === 'test/examples/recipes' // those of the newest packages
   assert.equal(
     pinned,
-    workspaces.filter((folder) => folder.startsWith('test/')).map((folder) => `${folder}/**`),
+    workspaces
+      .filter((folder) => folder.startsWith('test/') && !isOfRecipes(folder))
+      .map((folder) => `${folder}/**`),
   )
 })
 
