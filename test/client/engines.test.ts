@@ -1,5 +1,5 @@
 // The client with real engines: one, several, and engines that go away and come back.
-import { createLimiter, type Limiter, manualClock } from 'millrace'
+import { createLimiter, type Limiter, type LimiterOptions, manualClock } from 'millrace'
 import type { OutageChange } from 'millrace/client'
 import { serve } from 'millrace-service'
 import { test } from 'uvu'
@@ -39,6 +39,25 @@ test('the rules, the counts and the limits are those of the engine', () =>
     const { own: counted } = await limiter.stats()
     assert.equal([counted.admitted, counted.refused], [6, 1])
   }))
+
+const KINDS = {
+  'a calendar': { align: 'calendar', period: 'month', timeZone: 'Asia/Tokyo', algorithm: 'fixed-window' },
+  'a burst': { window: '1m', algorithm: 'token-bucket', limit: 60, burst: 20 },
+  'units, refusals and a shadow': { window: '1m', unit: 2, countRefused: true, shadow: true },
+  'a log': { window: '1m', algorithm: 'sliding-log', maxLimit: 50 },
+} as const
+for (const [kind, options] of Object.entries(KINDS))
+  test(`the rule of the engine is known as it is: ${kind}`, async () => {
+    const own = { limit: 10, maxKeys: 50, ...options } as LimiterOptions
+    const counting = createLimiter(own)
+    const { url, close } = await serve({ port: 0, ...QUIET }, { limiters: new Map([['default', counting]]) })
+    const limiter = clientOf({ url })
+    await limiter.ready()
+    assert.equal(limiter.rules, counting.rules)
+    await limiter.close()
+    await close()
+    await counting.close()
+  })
 
 test('a decision is given back by its token, and a reservation settled', () =>
   withEngine(async ({ limiter: own }, limiter) => {

@@ -7,7 +7,9 @@ import fc from '../fast-check.js'
 import { ran } from '../streams.js'
 import { fileOf, newFolder } from './stores.js'
 
+const calendar = { limit: 5, algorithm: 'fixed-window', align: 'calendar' }
 const GOOD = { limit: 5, window: '1m' }
+const MONTHLY = { ...calendar, period: 'month', timeZone: 'Asia/Tokyo' }
 /** Documents that are no policies, and what their faults are about. */
 const BAD: readonly (readonly [document: unknown, about: RegExp])[] = [
   [{ limit: -1, window: '1m' }, /: limit: expected/],
@@ -16,6 +18,10 @@ const BAD: readonly (readonly [document: unknown, about: RegExp])[] = [
   [7, /: document: expected/],
   [{ limit: 5, window: '1m', lmit: 6 }, /lmit/],
   [{ rules: [] }, /: rules: expected/],
+  [{ ...calendar, period: 'month', timeZone: 'Asia/Tokio' }, /: timeZone: expected a time zone/],
+  [{ ...calendar, period: 'hour' }, /: period: expected 'day' or/],
+  [{ ...calendar, period: 'day', window: '1d' }, /: window: expected nothing beside/],
+  [{ limit: 5, window: '1d', period: 'day' }, /: period: expected nothing/],
 ]
 const validated = (path: string, ...options: string[]) =>
   ran(['config', 'validate', '--store', `file:${path}`, ...options])
@@ -37,7 +43,10 @@ for (const [ending, textOf] of Object.entries(TEXTS)) {
   test(`each document of a ${ending} file that is no policy is named, with its place, and no other`, () =>
     fc.assert(
       fc.asyncProperty(documents, async (faults) => {
-        const entries = faults.map((bad, i) => [`key:${i}`, bad === undefined ? GOOD : BAD[bad]![0]])
+        const entries = faults.map((bad, i) => [
+          `key:${i}`,
+          bad === undefined ? [GOOD, MONTHLY][i % 2] : BAD[bad]![0],
+        ])
         const path = fileOf(textOf(Object.fromEntries(entries)), `policies.${ending}`)
         const { code, out, err } = await validated(path)
         const lines = out.split('\n').slice(0, -1)

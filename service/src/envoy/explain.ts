@@ -76,12 +76,16 @@ function reasonOf(entries: readonly Entry[], steps: readonly Step[]): string {
 
 function limitLines(limit: RateLimit, key: string, shown: string, by: RateLimit | undefined): string[] {
   const { rule, place, counting, requestsPerUnit } = limit
-  const { windowMs, algorithm, granularity, isShadow } = counting
+  const { windowMs, algorithm, granularity, isShadow, calendar } = counting
   const lines = [`  rule: ${rule}, ${place}`]
   if (by !== undefined) return [...lines, `  replaced by: ${by.rule}, ${by.place}: it is not charged`]
   if (limit.isUnlimited) return [...lines, '  limit: unlimited']
   const buckets = granularity === undefined ? '' : `, in buckets of ${granularity}`
-  lines.push(`  limit: ${requestsPerUnit} in any ${formatDuration(windowMs)}, by ${algorithm}${buckets}`)
+  const windows =
+    calendar === undefined
+      ? `in any ${formatDuration(windowMs)}`
+      : `in each ${calendar.period} of ${calendar.timeZone}`
+  lines.push(`  limit: ${requestsPerUnit} ${windows}, by ${algorithm}${buckets}`)
   if (isShadow) lines.push('  shadow_mode: it admits in any case')
   lines.push(`  counts by: ${key}`)
   if (shown !== '') lines.push(`  metrics show: ${shown}`)

@@ -18,8 +18,12 @@ export interface Shape {
 }
 
 /** How limits count, as a name. A limit that becomes a shadow keeps its counts, where they are in a store. */
-const nameOf = ({ windowMs, algorithm, granularity, ownLimit }: Counting): string =>
-  ['envoy', `${windowMs}ms`, algorithm, granularity, ownLimit].filter((part) => part !== undefined).join('-')
+function nameOf({ windowMs, algorithm, granularity, ownLimit, calendar }: Counting): string {
+  const windows = calendar && [calendar.period, calendar.timeZone.replaceAll('/', '.')] // also a name of a file
+  return ['envoy', ...(windows ?? [`${windowMs}ms`]), algorithm, granularity, ownLimit]
+    .filter((part) => part !== undefined)
+    .join('-')
+}
 
 export class Shapes {
   readonly #make: MakeLimiter

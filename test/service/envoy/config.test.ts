@@ -96,6 +96,34 @@ const WRONG: readonly (readonly [text: string, message: RegExp])[] = [
     /algorithm: expected one of sliding-window, .*, got "sliding"$/,
   ],
   [around('unit: day, requests_per_unit: 1, granularity: 7m'), /rate_limit\.granularity: expected /],
+  [
+    around('unit: day, requests_per_unit: 1, align: calendar'),
+    /rate_limit\.align: expected nothing beside algorithm: 'sliding-window'/,
+  ],
+  [
+    around('unit: hour, requests_per_unit: 1, algorithm: fixed-window, align: calendar'),
+    /unit: expected one of day, week, month, year beside align: calendar, got "hour"$/,
+  ],
+  [
+    around('window: 1d, requests_per_unit: 1, algorithm: fixed-window, align: calendar'),
+    /window: expected a unit beside align: calendar, got "1d"$/,
+  ],
+  [
+    around('unit: day, unit_multiplier: 2, requests_per_unit: 1, algorithm: fixed-window, align: calendar'),
+    /unit_multiplier: expected no unit_multiplier beside align: calendar, got 2$/,
+  ],
+  [
+    around('unit: day, requests_per_unit: 1, algorithm: fixed-window, align: first'),
+    /align: expected calendar, or no align, got "first"$/,
+  ],
+  [
+    around('unit: day, requests_per_unit: 1, time_zone: UTC'),
+    /time_zone: expected no time_zone without align: calendar, got "UTC"$/,
+  ],
+  [
+    around('unit: day, requests_per_unit: 1, algorithm: fixed-window, align: calendar, time_zone: Berlin'),
+    /rate_limit\.timeZone: expected a time zone .*, got "Berlin"$/,
+  ],
   ['domain: a\ndescriptors:\n  - key: {', /^:\d: /],
   ['domain: a\n---\ndomain: b', /^:2: /],
 ]

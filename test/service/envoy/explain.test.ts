@@ -18,6 +18,7 @@ descriptors:
       - { key: method, value: GET, rate_limit: { window: 90s, granularity: 45s, requests_per_unit: 7, replaces: [{ name: user }] } }
       - { key: method }
   - { key: free, rate_limit: { unlimited: true } }
+  - { key: plan, rate_limit: { unit: month, requests_per_unit: 9, algorithm: fixed-window, align: calendar, time_zone: Asia/Tokyo } }
 `
 const check = (folder: string, ...args: string[]) => {
   const { status, stdout, stderr } = spawnSync(
@@ -41,6 +42,14 @@ const CASES: readonly (readonly [descriptor: string, ...lines: string[]])[] = [
     '  shadow_mode: it admits in any case',
     '  counts by: ["test","user","al,ice"]',
     '  metrics show: user=al,ice',
+  ],
+  [
+    'plan=gold',
+    'test: plan=gold',
+    '  plan=gold: the descriptor of any value, a.yaml:14',
+    '  rule: plan, a.yaml:14',
+    '  limit: 9 in each month of Asia/Tokyo, by fixed-window',
+    '  counts by: ["test","plan","gold"]',
   ],
   [
     'path=/ab,method=GET',

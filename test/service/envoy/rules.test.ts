@@ -240,6 +240,31 @@ for (const [unit, seconds] of UNITS)
         },
       ))
 
+test('the days, weeks, months and years of a time zone', () =>
+  withEnvoy(
+    `
+domain: test
+descriptors:
+  - { key: month, rate_limit: { unit: month, requests_per_unit: 2, algorithm: fixed-window, align: calendar, time_zone: America/New_York } }
+  - { key: day, rate_limit: { unit: day, requests_per_unit: 2, algorithm: fixed-window, align: calendar } }
+`,
+    {},
+    async ({ ask, codes, clock }) => {
+      const now = clock.now() / 1_000 // 1 January 1970, 00:16:40 in UTC, and the evening before in New York
+      const limits = { month: 5 * 3_600, day: 86_400 } as const
+      for (const [key, endsAt] of Object.entries(limits)) {
+        const { current_limit, duration_until_reset } = (await ask([key, 'x'])).statuses[0]!
+        assert.equal(current_limit, { requests_per_unit: 2, unit: key.toUpperCase(), name: '' })
+        assert.equal(duration_until_reset, { seconds: endsAt - now, nanos: 0 })
+        assert.is(await codes([key, 'x']), 'ok ok')
+        assert.is(await codes([key, 'x']), 'over over')
+      }
+      clock.set(5 * 3_600_000)
+      assert.is(await codes(['month', 'x']), 'ok ok')
+      assert.is(await codes(['day', 'x']), 'over over')
+    },
+  ))
+
 test('a window, an algorithm and a granularity of our own', () =>
   withEnvoy(
     `

@@ -13,6 +13,8 @@ export interface Counting {
   readonly isShadow: boolean
   /** Of algorithms that count in units of the limit. */
   readonly ownLimit: number | undefined
+  /** In place of `windowMs`, the periods of a time zone. */
+  readonly calendar?: { readonly period: string; readonly timeZone: string } | undefined
 }
 
 /** A `rate_limit` of a file. */
@@ -38,9 +40,10 @@ const MOST_OTHERS = 2 ** 22 - 2
 const MOST_MULTIPLIER = 2 ** 32 - 1
 const FIELDS = [
   ...['unit', 'requests_per_unit', 'unit_multiplier', 'unlimited', 'name', 'replaces'],
-  ...['window', 'algorithm', 'granularity'],
+  ...['window', 'algorithm', 'granularity', 'align', 'time_zone'],
 ] as const
 const ALGORITHMS = Object.keys(ALGORITHM_OPTIONS).filter((name) => name !== 'auto')
+const PERIODS = ['day', 'week', 'month', 'year']
 const UNIT_NAMES = UNITS.slice(1).map((unit) => unit.toLowerCase())
 
 /** Places of flags that belong beside the limit. */
@@ -80,7 +83,10 @@ export function readLimit(value: Value, rule: string, isShadow: boolean, isDetai
     fields.requests_per_unit?.integer(0, mostOf(algorithm)) ??
     value.fail('the field requests_per_unit', 'none')
   const { windowMs, unit } = windowOf(value, fields.unit, fields.unit_multiplier, fields.window)
-  const counting = countingOf(windowMs, requestsPerUnit, isShadow, algorithm, fields.granularity?.word())
+  const counting = {
+    ...countingOf(windowMs, requestsPerUnit, isShadow, algorithm, fields.granularity?.word()),
+    calendar: calendarOf(fields),
+  }
   checkCounting(value, counting)
   return { ...shared, isUnlimited: false, requestsPerUnit, unit, counting }
 }
@@ -91,6 +97,17 @@ function replacesOf(value: Value | undefined, own: string): string[] {
     const replaced = name?.word() ?? item.fail('the name of a limit', 'none')
     return replaced === own ? name!.fail('the name of another limit') : replaced
   })
+}
+
+function calendarOf(fields: Partial<Record<(typeof FIELDS)[number], Value>>): Counting['calendar'] {
+  const { align, time_zone, unit, unit_multiplier, window } = fields
+  if (align === undefined) return time_zone?.fail('no time_zone without align: calendar')
+  if (align.word() !== 'calendar') align.fail('calendar, or no align')
+  window?.fail('a unit beside align: calendar')
+  unit_multiplier?.fail('no unit_multiplier beside align: calendar')
+  const period = unit!.word().toLowerCase()
+  if (!PERIODS.includes(period)) unit!.fail(`one of ${PERIODS.join(', ')} beside align: calendar`)
+  return { period, timeZone: time_zone?.word() ?? 'UTC' }
 }
 
 function windowOf(limit: Value, unit?: Value, multiplier?: Value, window?: Value) {
@@ -121,10 +138,10 @@ function algorithmIn(value: Value): string {
 }
 
 /** The options of a limiter that counts so. */
-export function ruleOf({ windowMs, algorithm, granularity, isShadow, ownLimit }: Counting) {
+export function ruleOf({ windowMs, algorithm, granularity, isShadow, ownLimit, calendar }: Counting) {
   return {
     limit: ownLimit ?? mostOf(algorithm),
-    window: windowMs,
+    ...(calendar === undefined ? { window: windowMs } : { align: 'calendar', ...calendar }),
     algorithm,
     ...(granularity !== undefined && { granularity }),
     ...(isShadow && { shadow: true }),
