@@ -15,6 +15,7 @@ import { CLEAR_LOG_SCRIPT, LOG_SCRIPT } from './counting/log-script.js'
 import { ScriptRunner } from './counting/script-runner.js'
 import { WatchPlace } from './counting/watch-place.js'
 import { WatchSession } from './counting/watch-session.js'
+import { LeasedStore } from './leases/leased-store.js'
 import { StrictEngine } from './packed/strict-engine.js'
 import { strictScript } from './packed/strict-script.js'
 import type { RedisPlan } from './redis-options.js'
@@ -22,13 +23,23 @@ import { LOG_PROBE, rightsProbe } from './rights-probe.js'
 import { scriptOf } from './script.js'
 import type { OpenedShard } from './shards/shard.js'
 
+/** Keys that have a lease at a time, in 1.2 MB. The server decides the others one by one. */
+const MOST_LEASES = 8_192
+
+/** A store, and how it reaches its server. */
+interface OpenedStore extends OpenedShard {
+  /** What counts on the server: the store itself, or what it takes leases from. */
+  readonly counting: RemoteStore
+  readonly channel: Channel
+}
+
 /** Makes stores of one server each, or of one Cluster. */
 export function storeOpener(
   owner: object,
   plan: RedisPlan,
   names: KeyNames,
-): (client: unknown, rules: readonly RemoteRule[]) => OpenedShard & { readonly channel: Channel } {
-  const { testTime, deadlineMs, ownConnection, otherKeysExpire, isReplicated, maxKeys } = plan
+): (client: unknown, rules: readonly RemoteRule[]) => OpenedStore {
+  const { testTime, deadlineMs, ownConnection, otherKeysExpire, isReplicated, isLeased, maxKeys } = plan
   const time = () => testTime?.() ?? 0
   return (client, rules) => {
     const outages = plan.outages.of(client)
@@ -44,7 +55,19 @@ export function storeOpener(
       outages,
       rightsProbe(names.unused, own?.probe, plan.isOptimistic),
     )
-    return { client, store: storeOf(), outages, channel, isDown: () => channel.isInterrupted }
+    const counting = storeOf()
+    const store = isLeased ? leased(counting as StrictEngine) : counting
+    return { client, store, counting, outages, channel, isDown: () => channel.isInterrupted }
+
+    function leased(strict: StrictEngine): LeasedStore {
+      return new LeasedStore(strict, {
+        owner,
+        names,
+        channel,
+        testTime,
+        keys: Math.min(maxKeys, MOST_LEASES),
+      })
+    }
 
     function storeOf(): RemoteStore {
       const counting = { owner, rules, names, time, maxKeys }

@@ -85,13 +85,8 @@ export class Decider {
   #decide(op: Asking, asked: Asked, limit: CallLimit | undefined): Promise<RemoteDecision> {
     const { key, cost } = asked
     const sentMs = performance.now()
-    // A cost above the limit is refused for ever, not until the remembered refusal ends.
-    const isKnown = limit === undefined && isWithin(cost, this.#store.rules, undefined)
-    const known = isKnown ? this.#refused?.find(key, cost, sentMs) : undefined
-    if (known !== undefined) {
-      if (op !== 'peek') this.statistics.decisions.count(known)
-      return Promise.resolve(known)
-    }
+    const now = limit === undefined ? this.#decideNow(op, asked, sentMs) : undefined
+    if (now !== undefined) return Promise.resolve(now)
     const { rules } = this.#store
     return this.#store.ask(op, [asked], limit).then(
       (decided) => {
@@ -107,6 +102,22 @@ export class Decider {
         return this.#orThrow(error, op, this.#inOutage(error, op, [asked], limit)[0]!)
       },
     )
+  }
+
+  /** Decides a request at once, if that takes no call of the store. */
+  decideNow(asked: Asked): RemoteDecision | undefined {
+    return this.#decideNow('check', asked, performance.now())
+  }
+
+  #decideNow(op: Asking, asked: Asked, nowMs: number): RemoteDecision | undefined {
+    // A cost above the limit is refused for ever, not until the remembered refusal ends.
+    const isKnown = this.#refused !== undefined && isWithin(asked.cost, this.#store.rules, undefined)
+    const known = isKnown ? this.#refused!.find(asked.key, asked.cost, nowMs) : undefined
+    const decision = known ?? this.#store.askNow?.(op, asked)
+    if (decision === undefined || op === 'peek') return decision
+    if (known === undefined) return this.#note(op, [decision])[0]
+    this.statistics.decisions.count(known)
+    return known
   }
 
   #orThrow(error: unknown, op: Asking, decision: RemoteDecision): RemoteDecision {

@@ -131,6 +131,11 @@ export class RemoteBackend<O extends Opened> implements AsyncBackend<string> {
     return aborting(this.decider.decide(op, { key, cost }, options?.limit), options?.signal)
   }
 
+  /** A decision by the limits of the rules that takes no call of the store. */
+  decideNow(key: string, cost: number): RemoteDecision | undefined {
+    return this.decider.decideNow({ key, cost })
+  }
+
   batchOf(keys: readonly Key[] | PackedKeys): KeyBatch {
     const texts = this.keys.readAll(keys)
     return { length: texts.length, decide: (...request) => this.#decideAll(texts, ...request) }

@@ -10,7 +10,7 @@ import { NO_TABLE } from '../core/no-table.js'
 import { messageOf } from './last-error.js'
 import type { Outage } from './outage.js'
 import type { OutageWatch } from './outage-watch.js'
-import type { StoreCounters } from './remote-store.js'
+import type { LeaseStats, StoreCounters } from './remote-store.js'
 
 /** The state of one shard, as this process sees it. */
 export interface ShardStats {
@@ -60,6 +60,8 @@ export interface RedisStats extends LimiterStats {
    * passed.
    */
   lastFailure: string | undefined
+  /** With `mode: 'leased'` on Redis: what this process has had on lease. */
+  leases?: LeaseStats
   /** The shards, for a limiter that has them. */
   shards?: ShardStats[]
 }
@@ -83,7 +85,7 @@ export class RedisStatistics {
   }
 
   /** @param waiting pending calls of `wait` */
-  present({ restored, retries = 0, contended = 0 }: StoreCounters, waiting: number): RedisStats {
+  present({ restored, retries = 0, contended = 0, leases }: StoreCounters, waiting: number): RedisStats {
     const { withoutStore } = this.decisions
     const own = this.decisions.present()
     return {
@@ -102,6 +104,7 @@ export class RedisStatistics {
       restored,
       retries,
       contended,
+      ...(leases && { leases }),
       lastFailure: this.#lastFailure,
     }
   }

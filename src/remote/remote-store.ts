@@ -34,8 +34,29 @@ export function unitsAsked({ cost, costs, free }: Asked, rules: readonly RemoteR
   return rules.map(({ rule }, i) => (free?.[i] ? 0 : unitsOf(costs?.[i] ?? cost, rule.unit ?? 1)))
 }
 
+/** What this process has had on lease: of a limiter on Redis with `mode: 'leased'`. */
+export interface LeaseStats {
+  /** Keys that have a lease, or have just had one. */
+  keys: number
+  /** Units that this process may spend now without asking. */
+  held: number
+  /** Messages about leases. Decisions of the server alone are not among them. */
+  trips: number
+  /** Of those, the ones without an answer in time. What they granted was void. */
+  lost: number
+  /** Units that were granted. */
+  granted: number
+  /** Units that were spent without a trip. */
+  spent: number
+  /** Units whose lease ended before they were spent. */
+  expired: number
+  /** Units that were given back. */
+  returned: number
+}
+
 /** Counters of a store, for `stats()`. */
 export interface StoreCounters {
+  readonly leases?: LeaseStats
   /** Values that the store had lost, and of which this process has sent its charges again. */
   readonly restored: number
   /** Of a store that decides by swaps of values: those that failed, because another process had changed the key. */
@@ -67,6 +88,8 @@ export interface RemoteStore {
    * the charges of the others are given back.
    */
   ask(op: Asking, asked: readonly Asked[], limit?: CallLimit): Promise<RemoteDecision[]>
+  /** Decides a key by the limits of the rules at once, if the store can do that without a call. */
+  askNow?(op: Asking, asked: Asked): RemoteDecision | undefined
   /**
    * Changes a key by `units`, one number for each rule. Returns the units of each rule, times its unit.
    * @param more further arguments of the operation

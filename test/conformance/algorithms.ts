@@ -87,6 +87,13 @@ const optimisticLog: AlgorithmCase = {
   onlyOnRedis: { optimistic: true },
 }
 
+/** A sliding window of which a process spends units on lease, without asking. */
+const leased: AlgorithmCase = {
+  ...strict,
+  name: 'sliding window, leased',
+  onlyOnRedis: { mode: 'leased' },
+}
+
 /** A sliding window, but the oldest granule counts by its part inside, in sixteenths, rounded up. */
 const smooth: AlgorithmCase = {
   ...strict,
@@ -219,6 +226,7 @@ export const ALGORITHMS: readonly AlgorithmCase[] = [
   strict,
   log,
   optimisticLog,
+  leased,
   smooth,
   counter,
   aligned,

@@ -19,11 +19,11 @@ const ROWS: Readonly<Record<string, string>> = {
   fetch: 'limiters api core',
   compat: 'create api core',
   redis:
-    'redis/clients redis/counting redis/groups redis/packed redis/shards values remote policies groups api core',
+    'redis/clients redis/counting redis/groups redis/leases redis/packed redis/shards values remote policies groups api core',
   'redis/clients': 'remote core',
   'redis/counting': 'redis redis/clients values remote core',
   'redis/groups': 'redis redis/clients redis/packed remote remote/restoring groups api engines memory core',
-  'redis/leases': 'redis redis/packed remote',
+  'redis/leases': 'redis redis/packed remote memory engines core',
   'redis/packed': 'redis redis/clients redis/counting remote remote/restoring engines core',
   'redis/shards': 'redis/clients remote api engines core',
   memcached: 'values remote policies api engines core',

@@ -8,7 +8,14 @@ import { Outage } from '../../remote/outage.js'
 import type { RemoteDecision } from '../../remote/remote-decision.js'
 import type { RemoteRule } from '../../remote/remote-rule.js'
 import type { ShardStats } from '../../remote/remote-statistics.js'
-import type { Asked, Asking, Changing, RemoteStore, StoreCounters } from '../../remote/remote-store.js'
+import type {
+  Asked,
+  Asking,
+  Changing,
+  LeaseStats,
+  RemoteStore,
+  StoreCounters,
+} from '../../remote/remote-store.js'
 import { BoundedCalls } from './bounded-calls.js'
 import { askAtOnce, chargeInTurn, type Requests } from './charge-in-turn.js'
 import { merged, type PlacedDecision } from './merged-decision.js'
@@ -70,8 +77,12 @@ export class ShardedStore implements RemoteStore {
   }
 
   get counters(): StoreCounters {
-    const each = this.#history.all.map((shard) => storeOf(shard).counters.restored)
-    return { restored: each.reduce((sum, restored) => sum + restored, 0) }
+    const each = this.#history.all.map((shard) => storeOf(shard).counters)
+    const leases = each.flatMap(({ leases }) => leases ?? [])
+    return {
+      restored: each.reduce((sum, { restored }) => sum + restored, 0),
+      ...(leases.length > 0 && { leases: sumOf(leases) }),
+    }
   }
 
   get rules(): readonly RemoteRule[] {
@@ -107,6 +118,14 @@ export class ShardedStore implements RemoteStore {
     })
     await Promise.all(calls)
     return decisions
+  }
+
+  /** At once, if the key has one shard only. */
+  askNow(op: Asking, asked: Asked): RemoteDecision | undefined {
+    const shards = this.#find(asked.key)
+    if (shards.length > 1) return undefined
+    const decision = storeOf(shards[0]!).askNow?.(op, asked)
+    return decision && merged(decision.requested, [{ place: shards[0]!.id, decision }])
   }
 
   async change(
@@ -290,6 +309,12 @@ export class ShardedStore implements RemoteStore {
 function countingMs({ rule: { algorithm, align, windowMs }, parts }: RemoteRule): number {
   return serverOf(algorithm).longestMs(windowMs, parts) + (align === 'none' ? 0 : parts)
 }
+
+const sumOf = (all: readonly LeaseStats[]): LeaseStats =>
+  all.reduce((sum, each) => {
+    const names = Object.keys(sum) as (keyof LeaseStats)[]
+    return Object.fromEntries(names.map((name) => [name, sum[name] + each[name]])) as unknown as LeaseStats
+  })
 
 /** For each rule, the most of what the shards have answered. */
 const mostOf = (units: readonly number[], answers: readonly (readonly number[])[]): number[] =>
