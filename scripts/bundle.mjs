@@ -30,8 +30,11 @@ const WORKER = 'engines/pool/worker'
 const COMMONJS = new Set(['ipaddr.js', 'rate-limiter-flexible'])
 
 /** Only the compiler reads their declarations, but for what `index` exports: docstrings there are for nobody. */
-const INTERNAL = /^(?:memory|algorithms|native)\//
+const INTERNAL =
+  /^(?:memory|algorithms|native|engines|values|limiters|groups|config\/stores|remote\/restoring|redis\/(?:leases|packed|groups|counting))\//
 const DOCSTRING = /^[ \t]*\/\*\*[\s\S]*?\*\/\n/gm
+/** What a file says of itself, before its imports. */
+const OF_FILE = /^\/\*\*[\s\S]*?\*\/\n(?=import |export \{)/
 
 /** Writes dist/ of a package folder from its build/lib/. */
 export async function bundlePackage(folder) {
@@ -62,7 +65,7 @@ export async function bundlePackage(folder) {
   const exported = read('index.d.ts')
   for (const file of types) {
     const isShown = !INTERNAL.test(file) || exported.includes(`'./${file.replace(/d\.ts$/, 'js')}'`)
-    write(to, `types/${file}`, isShown ? read(file) : read(file).replace(DOCSTRING, ''))
+    write(to, `types/${file}`, read(file).replace(isShown ? OF_FILE : DOCSTRING, ''))
   }
 }
 
