@@ -14,7 +14,7 @@ export interface EngineStats {
 }
 
 /** The counters of one client. What only a table in memory has is 0. */
-export interface ClientStats extends RedisStats {
+export interface ClientStats extends Omit<RedisStats, 'leases'> {
   /** The engines, in the order of the option `urls`. */
   engines: EngineStats[]
 }
