@@ -122,14 +122,17 @@ function builtModules(codes, chunks) {
 /**
  * Writes the ES modules with the names of an entry. Node.js 20 ends the process if a CommonJS module throws while
  * `import` loads it (a peer dependency is missing), although the error is caught. So the module for Node.js uses
- * `require`. Bundlers take another one, whose imports they follow, also those of other packages.
+ * `require`. Bundlers take another one, whose imports they follow, also those of other packages. Bun, whose bundler goes
+ * by the condition `import`, takes one that it can follow and that loads no other package.
  */
 function writeWrappers(folder, entry, names, packages) {
   const base = posix.basename(entry)
   const others = [...names.keys()].filter((name) => name !== 'default')
   const load = `import { createRequire } from 'node:module'\nconst all = createRequire(import.meta.url)('./${base}.js')\n`
   const byDefault = names.has('default') ? 'export default all.default\n' : ''
-  write(folder, `${entry}.mjs`, `${load}export const { ${others.join(', ')} } = all\n${byDefault}`)
+  const named = `export const { ${others.join(', ')} } = all\n${byDefault}`
+  write(folder, `${entry}.mjs`, load + named)
+  write(folder, `${entry}.bun.mjs`, `import all from './${base}.js'\n${named}`)
   const exported = names.has('default') ? [...others, `${names.get('default')} as default`] : others
   const provided = packages.size > 0 ? `import './${base}.packages.mjs'\n` : ''
   write(folder, `${entry}.bundler.mjs`, `${provided}export { ${exported.join(', ')} } from './${base}.js'\n`)

@@ -47,6 +47,17 @@ const TYPED = {
     Deno.serve({ port: 0 }, rateLimit({ ...rule, address: (_, info) => info.address }, () => new Response()))
 `,
 }
+const COMPILED = `import { createLimiter } from 'millrace'
+  import * as fastify from 'millrace/fastify'
+  import byDefault from 'millrace/fastify'
+  import { rateLimit } from 'millrace/web'
+  const limited = rateLimit({ limit: 1, window: '1m', trustProxy: 1 }, () => new Response('hello'))
+  const request = () => new Request('http://localhost/', { headers: { 'x-forwarded-for': '192.0.2.1' } })
+  const found = [(await limited(request())).status, (await limited(request())).status]
+  found.push(createLimiter({ limit: 5, window: '1m' }).check('key').remaining)
+  if (found.join() !== '200,429,4' || byDefault !== fastify.rateLimit) throw new Error(found.join())
+  process.exit()
+`
 const BUN_OPTIONS = {
   strict: true,
   exactOptionalPropertyTypes: true,
@@ -91,6 +102,13 @@ try {
   console.log('types on Bun and Deno')
   run(process.execPath, [join(root, 'node_modules/typescript/bin/tsc'), '-p', '.'], folder)
   run(runtimes[2].command[0], ['check', 'typed-deno.mts'], folder)
+  console.log('an executable of Bun, with an entry of each kind')
+  const [bun] = runtimes[1].command
+  writeFileSync(join(folder, 'compiled.mjs'), COMPILED)
+  run(bun, ['build', '--compile', 'compiled.mjs', '--outfile', 'compiled'], folder)
+  const elsewhere = mkdtempSync(join(folder, 'elsewhere-'))
+  run(join(folder, 'compiled'), [], elsewhere)
+  run(bun, ['compiled.mjs'], folder)
   for (const { name, command, closesPools } of runtimes) {
     const others = runtimes.map((other) => other.command).filter((other) => other !== command)
     for (const native of ['0', '1']) {

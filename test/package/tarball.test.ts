@@ -31,7 +31,7 @@ test('the tarball has exactly the files that users need', () => {
     /^dist\/(?:chunks\/[\w-]+\.js|engines\/pool\/worker\.js|types\/.+\.d\.ts)$|\.packages\.mjs$/
   const code = files.filter((file) => isBundled.test(file))
   const entries = ['index', ...Object.keys(ENTRIES).map((name) => `entries/${name}`)].flatMap((name) =>
-    ['js', 'd.ts', 'mjs', 'd.mts', 'bundler.mjs'].map((ending) => `dist/${name}.${ending}`),
+    ['js', 'd.ts', 'mjs', 'd.mts', 'bundler.mjs', 'bun.mjs'].map((ending) => `dist/${name}.${ending}`),
   )
   const documents = ['docs', 'examples'].flatMap((folder) =>
     readdirSync(join(root, folder), { recursive: true, withFileTypes: true })
