@@ -59,6 +59,7 @@ export const INSTRUCTIONS_CASES = {
 /** The cases of `npm run bench:redis`. */
 export const REDIS_CASES = {
   'redis-server-time': async () => (await import('../redis/server-time.js')).redisServerTime,
+  'redis-leases': async () => (await import('../redis/leases.js')).redisLeases,
   'redis-many-keys': async () => (await import('../redis/many-keys.js')).redisManyKeys,
   'redis-memory': async () => (await import('../redis/memory.js')).redisMemory,
   'redis-one-key': async () => (await import('../redis/one-key.js')).redisOneKey,
