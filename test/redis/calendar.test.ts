@@ -80,7 +80,7 @@ const PERIODS: readonly Period[] = ['day', 'week', 'month', 'year']
 for (const [place, make] of Object.entries(PLACES))
   test(`${place}: random calls are counted by the periods of another calculation`, async () => {
     const random = randomOf(5)
-    for (let run = sized({ quick: 8, full: 100 }); run > 0; run--) {
+    for (let run = sized({ quick: 4, full: 30, long: 200 }); run > 0; run--) {
       const [period, timeZone] = [one(random, PERIODS), one(random, ZONES)]
       let nowMs = at('2012-01-10T00:00Z') + Math.floor(random() * 18 * 365 * 24 * HOUR_MS)
       const own = { limit: 5, ...calendar, period, timeZone }
@@ -167,7 +167,7 @@ for (const [place, make] of Object.entries(PLACES)) {
 
   test(`${place}: of random calls of such nodes, the limit holds until each end that was said`, async () => {
     const random = randomOf(3)
-    for (let run = sized({ quick: 3, full: 60 }); run > 0; run--) {
+    for (let run = sized({ quick: 3, full: 15, long: 100 }); run > 0; run--) {
       let nowMs = at('2026-06-10T12:00Z')
       const nodes = twoNodes(make, `other nodes ${run}`, () => nowMs)
       await Promise.all(nodes.map((node) => node.ready()))
