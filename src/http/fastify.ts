@@ -185,6 +185,8 @@ function register(
   judging: Judging | undefined,
   done: (error?: Error) => void,
 ): void {
+  if (typeof done !== 'function')
+    throw invalid('fastify', fastify, 'app.register(plugin, options): it is a plugin')
   try {
     install(fastify, options, judging)
     done()

@@ -34,6 +34,23 @@ test('the middleware counts failed logins only, by account and by address', asyn
   await failures.close()
 })
 
+test('the plugin of Fastify counts failed logins by account, and by the address that a trusted proxy names', async () => {
+  const { app } = await runRecipe('In Fastify', ['app'], {}, PAGE)
+  const login = async (account: string, password: string, address: string) => {
+    const headers = { 'x-forwarded-for': address }
+    const answer = await app.inject({ method: 'POST', url: '/login', headers, body: { account, password } })
+    return [answer.statusCode, answer.headers.ratelimit?.split(';')[0]]
+  }
+  for (let i = 0; i < 9; i++) assert.is((await login('alice', 'alice!', '203.0.113.1'))[0], 204)
+  for (let i = 0; i < 5; i++)
+    assert.is((await login(i % 2 ? 'alice' : 'Alice', 'guess', '203.0.113.1'))[0], 401)
+  assert.equal(await login('alice', 'alice!', '203.0.113.2'), [429, '"account"'])
+  for (let i = 0; i < 15; i++) assert.is((await login(`user ${i}`, 'guess', '203.0.113.1'))[0], 401)
+  assert.equal(await login('bob', 'bob!', '203.0.113.1'), [429, '"address"'])
+  assert.is((await login('bob', 'bob!', '203.0.113.2'))[0], 204)
+  await app.close()
+})
+
 test('the group checks 5 of 12 simultaneous guesses, and its headers are written', async () => {
   const { login } = await runRecipe('By your own code', ['login'], {}, PAGE)
   const wrong = async () => false

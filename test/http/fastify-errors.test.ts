@@ -2,7 +2,7 @@
 // What Fastify's router refuses by itself runs no hook: the exported handler counts and refuses it.
 import Fastify, { type FastifyInstance, type FastifyServerOptions } from 'fastify'
 import { manualClock } from 'millrace'
-import { type FastifyOptions, frameworkErrors, rateLimit } from 'millrace/fastify'
+import { type FastifyOptions, frameworkErrors, groupLimit, rateLimit } from 'millrace/fastify'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { decorate, startNest } from './nest-driver.js'
@@ -170,5 +170,18 @@ for (const [name, nest] of Object.entries({
     }
   })
 }
+
+test('a plugin that is called, as the middleware of other frameworks is, says that it is a plugin', () => {
+  for (const plugin of [rateLimit, groupLimit]) {
+    // biome-ignore lint/suspicious/noExplicitAny: a call that the types refuse
+    const call = plugin as any
+    for (const args of [[options()], [Fastify(), options()]])
+      assert.throws(
+        () => call(...args),
+        ({ code, message }: { code: string; message: string }) =>
+          code === 'ERR_MILLRACE_INVALID_OPTION' && /expected app\.register\(plugin, options\)/.test(message),
+      )
+  }
+})
 
 test.run()

@@ -8,6 +8,8 @@ import { anchorsOf, linksOf, markdownFiles, withoutCode } from './markdown.js'
 import { readText, root, sourcesIn, withoutComments } from './root.js'
 
 const OURS = /^https:\/\/github\.com\/millrace\/millrace\/(?:blob|tree)\/main\/(.*)$/
+/** The README, as it is shown there. */
+const HOME = /^https:\/\/github\.com\/millrace\/millrace#(?!readme$)(.+)$/
 /** Written by a program, not wrapped by hand. */
 const GENERATED = /^docs\/reference\/api\//
 const WIDTH = 100
@@ -17,6 +19,9 @@ const pages = files.filter((file) => file.startsWith('docs/')).map((file) => fil
 
 /** What is wrong with a link of a file; undefined where nothing is. */
 function wrongLink(file: string, link: string): string | undefined {
+  const heading = HOME.exec(link)?.[1]
+  if (heading !== undefined && !anchorsOf(readText('README.md')).has(heading))
+    return `${file}: ${link}: no such heading in README.md`
   const ours = OURS.exec(link)?.[1]
   if (ours === undefined && /^[a-z]+:/.test(link)) return undefined
   const [path = '', anchor] = (ours ?? link).split('#')
@@ -45,6 +50,7 @@ test('the check itself finds links that lead nowhere', () => {
     '#nowhere',
     '../README.md',
     'https://github.com/millrace/millrace/blob/main/src/none.ts',
+    'https://github.com/millrace/millrace#nowhere',
   ])
     assert.type(wrongLink('docs/index.md', link), 'string', link)
   for (const link of [
