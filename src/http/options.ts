@@ -219,10 +219,20 @@ const DEFAULT_MAX_DELAY_MS = 30_000
 const DEFAULT_MAX_DELAYED = { key: 1_000, all: 10_000 }
 const DEFAULT_KEY_TIMEOUT_MS = 5_000
 
-/** @throws MillraceError `ERR_MILLRACE_INVALID_OPTION` for options that are missing */
+/** Members of no options: of a request of Node.js, and of the context of Koa and of Hono. */
+const OF_REQUESTS = ['rawHeaders', 'req']
+
+/** @throws MillraceError `ERR_MILLRACE_INVALID_OPTION` for options that are missing, or a request in place of them */
 export function checkOptionsObject(options: unknown): asserts options is object {
-  if (typeof options === 'object' && options !== null) return
-  throw invalid('options', options, 'an object with at least limit and window, or rules, limiter or routes')
+  const expected = 'an object with at least limit and window, or rules, limiter or routes'
+  if (typeof options !== 'object' || options === null) throw invalid('options', options, expected)
+  // After `app.use(rateLimit)` the framework hands on a request, or its context.
+  if (OF_REQUESTS.some((name) => name in options))
+    throw invalid(
+      'options',
+      'a request',
+      `${expected}, as in app.use(rateLimit({ limit: 100, window: '1m' }))`,
+    )
 }
 
 /** @throws MillraceError `ERR_MILLRACE_INVALID_OPTION` for an option that is not as its type says */
