@@ -27,12 +27,19 @@ export interface Decider {
   refund(decision: Decision): number | PromiseLike<number>
 }
 
+/** A limiter on a server that decides some requests at once: see `checkNow` of `RedisLimiter`. */
+export interface AtOnce {
+  checkNow(key: AnyKey, cost: number): Decision | undefined
+}
+
 /** What decides a request, and how its decisions are shown. */
 export interface Limit<Response> {
   /** Of the counts: the pattern of the route. */
   readonly name: string
   readonly counts: RouteCounts
   readonly limiter: Decider & (Limiter | AsyncLimiter | LimiterGroup | AsyncLimiterGroup)
+  /** The limiter, if it can decide without a promise. */
+  readonly atOnce?: AtOnce | undefined
   readonly headers: RateLimitHeaders<Response>
   /** The field of a request that this limit has decided. */
   readonly met: symbol

@@ -296,7 +296,9 @@ export class Policy<Request, Response> {
     const own = ownLimit === undefined && !limit.needsOwnLimit ? undefined : limit.checkOwnLimit(ownLimit)
     ;(this.#framework.identityOf(request, response) as Met)[limit.met] = true
     const decide = () =>
-      own === undefined ? limiter.check(checked, units) : limiter.check(checked, units, own)
+      own === undefined
+        ? (limit.atOnce?.checkNow(checked, units) ?? limiter.check(checked, units))
+        : limiter.check(checked, units, own)
     const decision = hearsRefusals() ? inRoute(limit.name, decide) : decide()
     if (isPromise(decision)) {
       return Promise.resolve(decision).then((made) =>

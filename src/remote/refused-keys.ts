@@ -3,6 +3,8 @@ import type { RemoteDecision } from './remote-decision.js'
 
 /** Most keys that are remembered. */
 const MOST_KEYS = 10_000
+/** Then the store is asked again: another process may have made room. */
+const LONGEST_MS = 1_000
 
 interface Refusal {
   readonly decision: RemoteDecision
@@ -31,7 +33,8 @@ export class RefusedKeys {
   find(key: string, cost: number, nowMs: number): RemoteDecision | undefined {
     const refusal = this.#refusals.get(key)
     if (refusal === undefined || cost < refusal.cost) return undefined
-    const later = refusal.decision.later(Math.floor(nowMs - refusal.sentMs), cost)
+    const agoMs = nowMs - refusal.sentMs
+    const later = agoMs > LONGEST_MS ? undefined : refusal.decision.later(Math.floor(agoMs), cost)
     if (later === undefined) this.#refusals.delete(key)
     return later
   }

@@ -53,8 +53,8 @@ export interface RemoteOptions {
    */
   maxKeys?: number
   /**
-   * Whether this process remembers a refusal until its `retryAfterMs`, and refuses such requests itself. That
-   * spares the store those who go on asking. A refund or `clear` by another process is then seen late.
+   * Whether this process remembers a refusal until its `retryAfterMs`, for a second at most, and refuses such requests
+   * itself. That spares the store those who go on asking. A refund or `clear` by another process is then seen late.
    * @default false
    */
   rememberRefusals?: boolean

@@ -14,7 +14,7 @@ import type { IpKey } from '../addresses/ip-key.js'
 import type { HttpRequest } from '../framework.js'
 import type { HeaderAccess } from '../headers/header-access.js'
 import { DEFAULT_STANDARD, RateLimitHeaders, type Standard } from '../headers/headers.js'
-import type { Limit, Limits } from '../judging.js'
+import type { AtOnce, Limit, Limits } from '../judging.js'
 import { type CallLimits, HTTP_OPTIONS, type RouteRules } from '../options.js'
 import type { PathReadings, Paths } from '../readings.js'
 import { RouteCounts } from '../stats.js'
@@ -47,6 +47,7 @@ export class RouteLimit<Response> implements Limit<Response> {
   readonly name: string
   readonly counts: RouteCounts
   readonly limiter: Limiter | AsyncLimiter
+  readonly atOnce: AtOnce | undefined
   readonly headers: RateLimitHeaders<Response>
   readonly met = Symbol('millrace met')
   readonly takesOwnLimit: boolean
@@ -63,6 +64,7 @@ export class RouteLimit<Response> implements Limit<Response> {
     this.needsOwnLimit = this.takesOwnLimit && limiter === undefined && rules.rules === undefined
     this.#isMade = limiter === undefined
     this.limiter = limiter ?? limiterOf(rules, common.engine, this.needsOwnLimit)
+    this.atOnce = 'checkNow' in this.limiter ? (this.limiter as unknown as AtOnce) : undefined
     this.counts = new RouteCounts(
       new DecisionCounts(checkNearLimit(common.engine.nearLimit) ?? nearShareOf(this.limiter)),
     )
