@@ -13,7 +13,8 @@ import { isOnBundle } from './plan.js'
 const WITHOUT_STATE = new Set(
   [
     'config/stores/redis/redis-script core/algorithms core/rendezvous core/rule-algorithms core/rule-options core/sizes',
-    'memcached/counter-names memory/arenas memory/layout memory/records redis/clients/slots redis/script-codes',
+    'memcached/counter-names memory/arenas memory/layout memory/records memory/text redis/clients/slots',
+    'redis/script-codes',
     'redis/shards/split-names remote/answers remote/key-names remote/sliding-counter shared-file/machine',
   ].flatMap((names) => names.split(' ').map((name) => `#millrace/${name}.js`)),
 )
