@@ -29,6 +29,13 @@ const [HEAD_FIELDS, RULE_FIELDS] = [4, 3]
 const MOST_UNITS = 2 ** 32 - 1
 const MOST_COUNT = 2 ** 16 - 1
 
+/**
+ * The ages that a node tells of at most: what it has spent closer together is told as one. Each takes the server a
+ * twentieth of what a strict check does. A chunk that lasts long is of a key of which much is free: its units need not be
+ * dated so well.
+ */
+export const MOST_AGES = 4
+
 /** Units that were spent within a short time, as of the last of them. */
 export interface SpentUnits {
   readonly units: number
