@@ -1,4 +1,4 @@
-// run: also-full, also-long
+// run: also-full, also-long, modules
 // The scripts of leases and of strict limiters against the model of leases, on one key, in a test's time.
 import assert from 'node:assert/strict'
 import { checkRule } from '#millrace/core/rule.js'

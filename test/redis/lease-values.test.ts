@@ -1,3 +1,4 @@
+// run: modules
 // Values with leases, as nodes and strict limiters leave them to each other.
 import assert from 'node:assert/strict'
 import { Redis } from 'ioredis'
