@@ -37,7 +37,7 @@ export interface CheckOptions {
    * all limits.
    * @default the limit of the rule
    */
-  limit?: Size | 'unlimited' | Readonly<Record<string, Size | 'unlimited'>>
+  limit?: Size | 'unlimited' | Readonly<Record<string, Size | 'unlimited'>> | undefined
 }
 
 /** Options of {@link Limiter.wait}. */
@@ -46,12 +46,12 @@ export interface WaitOptions extends CheckOptions {
    * Units to charge: an integer of 0 or more.
    * @default 1
    */
-  cost?: number
+  cost?: number | undefined
   /**
    * Ends the wait: the promise rejects with the signal's reason, and nothing stays charged.
    * @default a wait without an end
    */
-  signal?: Signal
+  signal?: Signal | undefined
 }
 
 /** Options of {@link Limiter.usage}. */
@@ -60,7 +60,7 @@ export interface UsageOptions {
    * The name of the rule whose units are counted.
    * @default the first rule
    */
-  rule?: string
+  rule?: string | undefined
 }
 
 /** Options of {@link Limiter.checkMany}. */
@@ -69,7 +69,7 @@ export interface CheckManyOptions {
    * Whether to compute `remaining` for each key. It makes the call slower.
    * @default false
    */
-  remaining?: boolean
+  remaining?: boolean | undefined
 }
 
 /** Options of one call to an {@link AsyncLimiter}. */
@@ -79,5 +79,5 @@ export interface CallOptions {
    * stays charged; the error's `mayBeCharged` says whether that is possible.
    * @default a call that can't be aborted
    */
-  signal?: Signal
+  signal?: Signal | undefined
 }

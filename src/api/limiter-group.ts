@@ -17,7 +17,9 @@ export interface GroupOptions<Name extends string = string> {
    * an object with limits by the names of its rules.
    * @default the limits of the rules
    */
-  limit?: Readonly<Partial<Record<Name, Size | 'unlimited' | Readonly<Record<string, Size | 'unlimited'>>>>>
+  limit?:
+    | Readonly<Partial<Record<Name, Size | 'unlimited' | Readonly<Record<string, Size | 'unlimited'>>>>>
+    | undefined
 }
 
 /** Options of {@link LimiterGroup.wait}. */
@@ -26,12 +28,12 @@ export interface GroupWaitOptions<Name extends string = string> extends GroupOpt
    * Units to charge in each member: an integer of 0 or more.
    * @default 1
    */
-  cost?: number
+  cost?: number | undefined
   /**
    * Ends the wait: the promise rejects with the signal's reason, and nothing stays charged.
    * @default a wait without an end
    */
-  signal?: Signal
+  signal?: Signal | undefined
 }
 
 /** The counts of a group in this thread. */

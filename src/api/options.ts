@@ -15,7 +15,7 @@ export interface TableOptions {
    * displace each other (`stats().evictedLive`).
    * @default 100_000
    */
-  maxKeys?: number
+  maxKeys?: number | undefined
   /**
    * The fate of a new key when its part of the table is full of keys that still count.
    * - `'evict'`: it takes the place and the counts of the key that has used least. So invented keys win no
@@ -24,19 +24,19 @@ export interface TableOptions {
    * - `'allow'`: it is admitted, and not counted.
    * @default 'evict'
    */
-  onFull?: OnFull
+  onFull?: OnFull | undefined
   /**
    * Where decisions run. `'inline'`: on the calling thread, synchronously.
    * `'pool'`: on worker threads, as promises; see {@link PoolLimiterOptions}.
    * @default 'inline'
    */
-  engine?: 'inline'
+  engine?: 'inline' | undefined
   /**
    * The source of time. A test passes {@link manualClock}. A clock of your own must stay less than one
    * granularity apart from those of other attached threads.
    * @default the monotonic clock of the operating system
    */
-  clock?: Clock
+  clock?: Clock | undefined
   /**
    * A file for the counts. All processes that name the same file share one limit, and the counts survive a
    * restart of the processes. The file is created if it does not exist, with mode 0600, and its disk space is
@@ -49,7 +49,7 @@ export interface TableOptions {
    * operating system would kill the processes.
    * @default counts in the memory of this process
    */
-  shared?: { file: string }
+  shared?: { file: string } | undefined
   /**
    * Asks Linux for pages of 2 MiB for the table of keys. With a million keys, most of a decision's time is misses of
    * memory and of the processor's table of pages; huge pages save the latter. The cost: resident memory grows by
@@ -58,7 +58,7 @@ export interface TableOptions {
    * changes). Not with `shared`.
    * @default false
    */
-  hugePages?: boolean
+  hugePages?: boolean | undefined
   /**
    * From which share of a limit on a key is near it, for `nearLimit` in `stats()`: above 0, at most 1.
    * @default 0.8
@@ -69,7 +69,7 @@ export interface TableOptions {
    * createLimiter({ limit: 100, window: '1m', nearLimit: 0.9 }) // counts admissions that leave 10 or fewer
    * ```
    */
-  nearLimit?: number
+  nearLimit?: number | undefined
 }
 
 /** The options of {@link createLimiter} and {@link openLimiter} for one rule. */
@@ -104,13 +104,13 @@ export interface PoolLimiterOptions extends Omit<LimiterOptions, 'engine'> {
    * The number of threads, and how many keys may be pending.
    * @default the defaults of {@link PoolOptions}
    */
-  pool?: PoolOptions
+  pool?: PoolOptions | undefined
   /**
    * The source of time: a {@link manualClock}. Workers can't call the functions of another thread, so a clock
    * of your own is refused.
    * @default the monotonic clock of the operating system
    */
-  clock?: Clock
+  clock?: Clock | undefined
 }
 
 /** The options of {@link openLimiter} for its wait. */
@@ -119,7 +119,7 @@ export interface OpeningOptions {
    * Ends the wait: the call rejects with the signal's reason, and leaves nothing open.
    * @default a wait of at most ten seconds
    */
-  signal?: Signal
+  signal?: Signal | undefined
 }
 
 /** The names of the engines: where a limiter decides. */
@@ -145,9 +145,9 @@ export interface EngineChoice<Name extends Engine> {
    * promises.
    * @default 'inline'
    */
-  engine?: Name
+  engine?: Name | undefined
   /** The threads of `engine: 'pool'`. Not allowed with another engine. */
-  pool?: 'pool' extends Name ? PoolOptions : OnlyWithEnginePool
+  pool?: ('pool' extends Name ? PoolOptions : OnlyWithEnginePool) | undefined
 }
 
 /** The limiter of an engine: {@link AsyncLimiter} for `'pool'`, else {@link Limiter}. */

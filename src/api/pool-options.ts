@@ -10,33 +10,35 @@ export interface PoolOptions {
    * cost memory.
    * @default 1
    */
-  minThreads?: number
+  minThreads?: number | undefined
   /**
    * The most threads: an integer from `minThreads` to 1,024. More than `minThreads` run only while these
    * can't keep up.
    * @default the number of processors minus 1, but at most 4 and at least `minThreads`
    */
-  maxThreads?: number
+  maxThreads?: number | undefined
   /**
    * The most pending keys: 1 or more. While this many keys wait for a decision, further calls reject with
    * `ERR_MILLRACE_OVERLOADED`. A lower number bounds the latency under overload.
    * @default 65_536
    */
-  maxPending?: number
+  maxPending?: number | undefined
   /**
    * Memory limits of each thread, in megabytes, as for `new Worker`.
    * @default the limits of Node.js
    */
-  resourceLimits?: {
-    /** The main heap: 10 or more. */
-    maxOldGenerationSizeMb?: number
-    /** The heap of recent objects: more than 0. */
-    maxYoungGenerationSizeMb?: number
-    /** The memory of generated code: more than 0. */
-    codeRangeSizeMb?: number
-    /** The stack: 1 or more. */
-    stackSizeMb?: number
-  }
+  resourceLimits?:
+    | {
+        /** The main heap: 10 or more. */
+        maxOldGenerationSizeMb?: number
+        /** The heap of recent objects: more than 0. */
+        maxYoungGenerationSizeMb?: number
+        /** The memory of generated code: more than 0. */
+        codeRangeSizeMb?: number
+        /** The stack: 1 or more. */
+        stackSizeMb?: number
+      }
+    | undefined
 }
 
 const DEFAULT_MAX_PENDING = 65_536

@@ -34,26 +34,26 @@ export interface RuleOptions {
    * quantities, such as bytes. Every conversion to units rounds against the client: a cost up, a limit down.
    * @default costs and limits are counted as they are
    */
-  unit?: Size
+  unit?: Size | undefined
   /**
    * How long a unit counts after its use: from 1 ms to 10,000 years, such as `'1m'`. Every rule must have it, but for one
    * with `align: 'calendar'`, which must not.
    */
-  window?: Duration
+  window?: Duration | undefined
   /**
    * The length of one bucket. A unit counts for up to one granularity longer than the window. A finer
    * granularity is more exact, and takes 4 more bytes of each key for each bucket. It must divide the window
    * into at most 1,048,576 equal buckets.
    * @default a sixtieth of the window
    */
-  granularity?: Duration
+  granularity?: Duration | undefined
   /**
    * The data structure that sums a window of more than 256 buckets: `'blocks'` or `'fenwick'`. Both decide
    * alike; they differ only in speed. A window of up to 256 buckets is summed directly, and does not accept
    * this option.
    * @default 'blocks'; above 262,144 buckets 'fenwick'
    */
-  rangeSum?: RangeSumName
+  rangeSum?: RangeSumName | undefined
   /**
    * How the rule counts.
    * - `'sliding-window'`: in buckets of one granularity. A key never exceeds its limit in any window.
@@ -70,43 +70,43 @@ export interface RuleOptions {
    *   `limiter.rule.algorithm` says which.
    * @default 'sliding-window'
    */
-  algorithm?: AlgorithmChoice
+  algorithm?: AlgorithmChoice | undefined
   /**
    * Where the windows of `'fixed-window'` begin: with `'clock'` at whole multiples of the window in UTC, by the
    * system's time at creation or a clock of your own; with `'first'` at a key's first charge; with `'calendar'` with
    * the days, weeks, months or years of a time zone, by the same time: see `period`.
    * @default 'clock'
    */
-  align?: Alignment
+  align?: Alignment | undefined
   /**
    * The windows of `align: 'calendar'`, which needs it: from a midnight of `timeZone` to another one. A week begins on
    * Monday. Where clocks are put forward or back, a day has 23 or 25 hours. `limiter.rule.windowMs` and headers have its
    * longest length, with days of 24 hours: a month has 31 of them, a year 366. `resetMs` and `retryAfterMs` are exact.
    */
-  period?: Period
+  period?: Period | undefined
   /**
    * The time zone of `align: 'calendar'`: a name of the IANA database that the runtime knows, such as
    * `'Europe/Berlin'`.
    * @default 'UTC'
    */
-  timeZone?: string
+  timeZone?: string | undefined
   /**
    * What a key of `'token-bucket'` or `'leaky-bucket'` may use at once: an integer from 1 to 262,144,
    * at least the tokens that come in a millisecond. `decision.limit` is this number.
    * @default limit
    */
-  burst?: Size
+  burst?: Size | undefined
   /**
    * The largest limit that `update` and the limits of calls may give a rule of `'sliding-log'`, as the option
    * `limit`: up to 4,096. It reserves 4 bytes of each key for each unit.
    * @default limit
    */
-  maxLimit?: Size
+  maxLimit?: Size | undefined
   /**
    * How the limiter counts the oldest bucket, which lies only partly inside the window.
    * @default 'strict'
    */
-  edge?: Edge
+  edge?: Edge | undefined
   /**
    * Whether a refused request is charged, too: a client that goes on asking is refused until it pauses. The
    * refusals of `check`, `checkOrThrow`, `reserve` and `checkMany` are charged like an admission by the same limit, up
@@ -115,19 +115,19 @@ export interface RuleOptions {
    * addon leaves the refusals and the batches of such a rule to TypeScript.
    * @default false
    */
-  countRefused?: boolean
+  countRefused?: boolean | undefined
   /**
    * Whether to try the rule without enforcing it: it decides and counts, but every request is allowed.
    * `decision.shadow` and `stats().shadowDenied` say what the rule would have done. A request that would have
    * been refused is not charged.
    * @default false
    */
-  shadow?: boolean
+  shadow?: boolean | undefined
   /**
    * The name of the rule, in decisions and for `update`: 1 or more characters.
    * @default 'default'
    */
-  name?: string
+  name?: string | undefined
 }
 
 /** A checked rule, as its options have made it. */

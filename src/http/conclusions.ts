@@ -86,7 +86,7 @@ export class Conclusions<Request, Response> {
     response: Response,
     key: AnyKey,
     cost: number,
-    own: { limit?: AnyLimits } | undefined,
+    own: { limit?: AnyLimits | undefined } | undefined,
     decision: Decision,
   ): Step | Promise<Step> {
     const framework = this.#framework

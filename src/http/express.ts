@@ -21,8 +21,8 @@ export { type HeaderPlace, type WriteHeadersOptions, writeHeaders } from './writ
 declare global {
   namespace Express {
     interface Request {
-      /** The decision of `rateLimit` of `millrace/express`. */
-      rateLimit: Decision
+      /** The decision about this request; undefined if it was not limited. */
+      rateLimit?: Decision | undefined
     }
   }
 }
@@ -33,7 +33,7 @@ export interface ExpressAnswers<D extends Decision> {
    * Answers a refused request, in place of `statusCode` and `message`. The headers are set.
    * @default a 429 with a problem document, or 403 for a banned key
    */
-  handler?: (request: Request, response: Response, next: NextFunction, decision: D) => unknown
+  handler?: ((request: Request, response: Response, next: NextFunction, decision: D) => unknown) | undefined
 }
 
 /** The options of {@link rateLimit} for Express. */

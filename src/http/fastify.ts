@@ -30,18 +30,18 @@ export interface FastifyAnswers<D extends Decision> {
    * When requests are limited. A key from the body needs `'preHandler'`.
    * @default 'onRequest', before the body is read
    */
-  hook?: (typeof HOOKS)[number]
+  hook?: (typeof HOOKS)[number] | undefined
   /**
    * Whether all routes are limited, and requests that no route answers. If false: the routes with
    * `config.rateLimit` only.
    * @default true
    */
-  global?: boolean
+  global?: boolean | undefined
   /**
    * Answers a refused request, in place of `statusCode` and `message`. The headers are set.
    * @default a 429 with a problem document, or 403 for a banned key
    */
-  handler?: (request: FastifyRequest, reply: FastifyReply, decision: D) => unknown
+  handler?: ((request: FastifyRequest, reply: FastifyReply, decision: D) => unknown) | undefined
 }
 
 /** The options of {@link rateLimit} for Fastify. */
@@ -57,13 +57,13 @@ export interface FastifyGroupOptions
 /** `config.rateLimit` of a route: rules of its own, `{}` for those of the plugin, or false for no limit. */
 export interface FastifyRouteRules extends RouteRules {
   /** Routes with the same `groupId` count together, by the rules of the first one. */
-  groupId?: string
+  groupId?: string | undefined
 }
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The decision about this request; null if it was not limited. */
-    rateLimit: Decision | null
+    /** The decision about this request; undefined if it was not limited. */
+    rateLimit: Decision | undefined
   }
   interface FastifyContextConfig {
     rateLimit?: FastifyRouteRules | false
@@ -84,7 +84,7 @@ const fastifyFramework: Omit<Framework<FastifyRequest, FastifyReply>, 'pathsOf'>
   keep(request, _, decision) {
     request.rateLimit = decision
   },
-  kept: ({ rateLimit }) => rateLimit ?? undefined,
+  kept: ({ rateLimit }) => rateLimit,
   set(reply, name, value) {
     reply.header(lowerCase(name), value)
   },
@@ -202,7 +202,7 @@ function install(fastify: FastifyInstance, options: AnyOptions, judging: Judging
   const policy = new Policy(options, frameworkOf(fastify), ['hook', 'global'], judging)
   const { limits } = policy
   const groups = limits instanceof RouteLimits ? new RouteGroups(limits) : undefined
-  if (!fastify.hasRequestDecorator('rateLimit')) fastify.decorateRequest('rateLimit', null)
+  if (!fastify.hasRequestDecorator('rateLimit')) fastify.decorateRequest('rateLimit', undefined)
   if (!fastify.hasDecorator('resetRateLimit')) {
     fastify.decorate('resetRateLimit', async (key: string | MemberKeys) => policy.reset(key))
     fastify.decorate('rateLimitStats', () => policy.stats())

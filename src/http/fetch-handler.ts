@@ -36,16 +36,16 @@ export interface FetchAnswers<Incoming, Info, D extends Decision> {
    * `(request, info) => info.remoteAddr.hostname`.
    * @default with `trustProxy: 1` or more, what the proxy says, which all requests have to come from
    */
-  address?: (request: Incoming, info: Info, ...more: Any[]) => string | undefined
+  address?: ((request: Incoming, info: Info, ...more: Any[]) => string | undefined) | undefined
   /** The units that this request costs: see {@link RateLimitOptions.cost}. */
-  cost?: (request: Incoming, info: Info, ...more: Any[]) => Awaitable<number>
+  cost?: ((request: Incoming, info: Info, ...more: Any[]) => Awaitable<number>) | undefined
   /** Whether to pass this request on without a decision. */
-  skip?: (request: Incoming, info: Info, ...more: Any[]) => Awaitable<boolean>
+  skip?: ((request: Incoming, info: Info, ...more: Any[]) => Awaitable<boolean>) | undefined
   /**
    * Answers a refused request, in place of `statusCode` and `message`. The headers are set on its response.
    * @default a 429 with a problem document, or 403 for a banned key
    */
-  handler?: (request: Incoming, decision: D) => Response | Promise<Response>
+  handler?: ((request: Incoming, decision: D) => Response | Promise<Response>) | undefined
 }
 
 /**
@@ -57,9 +57,12 @@ export interface FetchOptions<Incoming extends Request = Request, Info = Any>
   extends Omit<RateLimitOptions<Incoming, Response>, 'key' | 'cost' | 'skip' | 'limit'>,
     FetchAnswers<Incoming, Info, Decision> {
   /** The key that is limited: see {@link RateLimitOptions.key}. By default the client's address, by `address`. */
-  key?: (request: Incoming, info: Info, ...more: Any[]) => Awaitable<string>
+  key?: ((request: Incoming, info: Info, ...more: Any[]) => Awaitable<string>) | undefined
   /** The limit, or a function that says that of a request: see {@link RateLimitOptions.limit}. */
-  limit?: Size | ((request: Incoming, info: Info, ...more: Any[]) => Awaitable<CallLimits | undefined>)
+  limit?:
+    | Size
+    | ((request: Incoming, info: Info, ...more: Any[]) => Awaitable<CallLimits | undefined>)
+    | undefined
 }
 
 /** The options of a group for a plain function of requests. The functions are given what those of `FetchOptions` are. */
@@ -71,16 +74,18 @@ export interface FetchGroupOptions<Incoming extends Request = Request, Info = An
     Record<
       string,
       Omit<GroupMemberRules<Incoming>, 'key'> & {
-        key?: (request: Incoming, info: Info, ...more: Any[]) => Awaitable<string>
+        key?: ((request: Incoming, info: Info, ...more: Any[]) => Awaitable<string>) | undefined
       }
     >
   >
   /** Limits of this request, by the names of members: see {@link GroupLimitOptions.limit}. */
-  limit?: (
-    request: Incoming,
-    info: Info,
-    ...more: Any[]
-  ) => ReturnType<NonNullable<GroupLimitOptions<Incoming, Response>['limit']>>
+  limit?:
+    | ((
+        request: Incoming,
+        info: Info,
+        ...more: Any[]
+      ) => ReturnType<NonNullable<GroupLimitOptions<Incoming, Response>['limit']>>)
+    | undefined
 }
 
 /**

@@ -39,12 +39,12 @@ export interface HonoAnswers<D extends Decision> {
    * `(context) => getConnInfo(context).remote.address` of your runtime.
    * @default the address of Node.js's connection
    */
-  address?: (context: Context) => string | undefined
+  address?: ((context: Context) => string | undefined) | undefined
   /**
    * Answers a refused request, in place of `statusCode` and `message`. The headers are set on the context.
    * @default a 429 with a problem document, or 403 for a banned key
    */
-  handler?: (context: Context, decision: D) => Response | Promise<Response>
+  handler?: ((context: Context, decision: D) => Response | Promise<Response>) | undefined
 }
 
 /** The options of {@link rateLimit} for Hono. `countIf` is given the context; its `res` is the response. */
@@ -77,8 +77,8 @@ interface NodeBindings {
 
 declare module 'hono' {
   interface ContextVariableMap {
-    /** The decision of `rateLimit` of `millrace/hono`. */
-    rateLimit: Decision
+    /** The decision about this request; undefined if it was not limited. */
+    rateLimit: Decision | undefined
   }
 }
 

@@ -22,8 +22,12 @@ export type AnyLimits = CallLimits | NonNullable<GroupOptions['limit']>
 
 /** A limiter or a group: each is called with its own kind of keys. */
 export interface Decider {
-  check(key: AnyKey, cost: number, options?: { limit?: AnyLimits }): Decision | PromiseLike<Decision>
-  peek(key: AnyKey, cost: number, options?: { limit?: AnyLimits }): Decision | Promise<Decision>
+  check(
+    key: AnyKey,
+    cost: number,
+    options?: { limit?: AnyLimits | undefined },
+  ): Decision | PromiseLike<Decision>
+  peek(key: AnyKey, cost: number, options?: { limit?: AnyLimits | undefined }): Decision | Promise<Decision>
   refund(decision: Decision): number | PromiseLike<number>
 }
 
@@ -50,7 +54,7 @@ export interface Limit<Response> {
   /** The key by address. */
   keyOf(ipKey: IpKey, request: HttpRequest): Key
   /** The limit of this call. @throws MillraceError if the rule has none of its own either */
-  checkOwnLimit(limit: AnyLimits | undefined): { limit?: AnyLimits }
+  checkOwnLimit(limit: AnyLimits | undefined): { limit?: AnyLimits | undefined }
   /** The key that a decision is told with: of a group, that of the member that decided. */
   toldKey(key: AnyKey, decision: Decision): Key
   /** The names of the rules that refused, if the headers have others than the decision. */

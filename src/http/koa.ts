@@ -25,7 +25,7 @@ export interface KoaAnswers<D extends Decision> {
    * Answers a refused request, in place of `statusCode` and `message`. The headers are set.
    * @default a 429 with a problem document, or 403 for a banned key
    */
-  handler?: (context: ParameterizedContext, decision: D) => unknown
+  handler?: ((context: ParameterizedContext, decision: D) => unknown) | undefined
 }
 
 /** The options of {@link rateLimit} for Koa. */
@@ -44,10 +44,10 @@ export interface RateLimiter<Key = string, Of = LimiterStats> extends Middleware
 /** What `@koa/router` and its predecessors add to a context. */
 interface Routed {
   /** A path that is routed in place of the context's. */
-  readonly newRouterPath?: string
+  readonly newRouterPath?: string | undefined
   /** The path that older versions route, until a router has matched. Then it is the pattern of the layer. */
-  readonly routerPath?: unknown
-  readonly router?: { readonly opts?: { readonly prefix?: string } }
+  readonly routerPath?: unknown | undefined
+  readonly router?: { readonly opts?: { readonly prefix?: string } } | undefined
 }
 
 /** The pattern of middleware of a router, by `router.use`, behind the prefix of that router. */
@@ -158,7 +158,7 @@ export function groupLimit(options: KoaGroupOptions): RateLimiter<MemberKeys, Gr
 
 function limitBy<Key, Of>(
   policy: Policy<ParameterizedContext, ParameterizedContext>,
-  { handler, standard }: KoaAnswers<never> & { readonly standard?: Standard },
+  { handler, standard }: KoaAnswers<never> & { readonly standard?: Standard | undefined },
 ): RateLimiter<Key, Of> {
   const own =
     handler && ((context: ParameterizedContext, _: unknown, decision: never) => handler(context, decision))

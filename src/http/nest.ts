@@ -2,7 +2,7 @@ export { ipKey } from './addresses/ip-key.js'
 export type * from './framework-types.js'
 export { SkipThrottle, Throttle, type ThrottleRules } from './nest/decorators.js'
 export { RateLimitException } from './nest/exception.js'
-export type { NestRequest, NestResponse } from './nest/framework.js'
+export type { Limited, NestRequest, NestResponse } from './nest/framework.js'
 export { GroupLimitGuard } from './nest/group-guard.js'
 export { RateLimitGuard } from './nest/guard.js'
 export {

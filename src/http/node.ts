@@ -15,13 +15,27 @@ export type * from './framework-types.js'
 export type { NodeRequest, NodeResponse } from './node-framework.js'
 export { type HeaderPlace, type WriteHeadersOptions, writeHeaders } from './write-headers.js'
 
+declare module 'http' {
+  interface IncomingMessage {
+    /** The decision about this request; undefined if it was not limited. */
+    rateLimit?: Decision | undefined
+  }
+}
+
+declare module 'http2' {
+  interface Http2ServerRequest {
+    /** The decision about this request; undefined if it was not limited. */
+    rateLimit?: Decision | undefined
+  }
+}
+
 /** How refused requests are answered. */
 export interface NodeAnswers<D extends Decision> {
   /**
    * Answers a refused request, in place of `statusCode` and `message`. The headers are set.
    * @default a 429 with a problem document, or 403 for a banned key
    */
-  handler?: (request: NodeRequest, response: NodeResponse, decision: D) => void | Promise<void>
+  handler?: ((request: NodeRequest, response: NodeResponse, decision: D) => void | Promise<void>) | undefined
 }
 
 /** The options of {@link rateLimit} for node:http and node:http2. */

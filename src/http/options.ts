@@ -32,20 +32,20 @@ export interface DelayOptions {
    * The longest wait.
    * @default '30s'
    */
-  max?: Duration
+  max?: Duration | undefined
   /**
    * How many requests wait at once, of each key and in all: integers of 1 or more. A number is that of each key.
    * @default { key: 1_000, all: 10_000 }
    */
-  maxDelayed?: number | { key?: number; all?: number }
+  maxDelayed?: number | { key?: number; all?: number } | undefined
 }
 
 /** The rules of a route: one rule, or `rules`, or a limiter. */
 export interface RouteRules extends Partial<Omit<RuleOptions, 'shadow'>> {
   /** Several rules at once, in place of `limit` and `window`. */
-  rules?: readonly RuleOptions[]
+  rules?: readonly RuleOptions[] | undefined
   /** A limiter that exists, in place of rules. */
-  limiter?: Limiter | AsyncLimiter
+  limiter?: Limiter | AsyncLimiter | undefined
 }
 
 /**
@@ -59,68 +59,68 @@ export interface RequestOptions<Request, Response, D extends Decision = Decision
    * {@link ipKey}.
    * @default false: the address of the connection
    */
-  trustProxy?: TrustProxy
+  trustProxy?: TrustProxy | undefined
   /**
    * How many bits of an IPv6 address the default key has: 32 to 128.
    * @default 56
    */
-  ipv6Subnet?: number
+  ipv6Subnet?: number | undefined
   /**
    * Your own prefixes of NAT64, such as `['64:ff9b:1::/48']`: see {@link ipKey}. For the default key.
    * @default [], beside `64:ff9b::/96`
    */
-  nat64Prefixes?: readonly string[]
+  nat64Prefixes?: readonly string[] | undefined
   /**
    * The units that this request costs: an integer of 0 or more.
    * @default 1
    */
-  cost?: (request: Request) => Awaitable<number>
+  cost?: ((request: Request) => Awaitable<number>) | undefined
   /**
    * How many milliseconds to wait for a promise of `key`, `cost`, `limit`, `skip` and `countIf`: above 0, or
    * `Infinity`. Then the function has failed, with `ERR_MILLRACE_FUNCTION_TIMEOUT`: see `onError`.
    * @default 5_000
    */
-  keyTimeoutMs?: number
+  keyTimeoutMs?: number | undefined
   /** Whether to pass this request on without a decision. */
-  skip?: (request: Request) => Awaitable<boolean>
+  skip?: ((request: Request) => Awaitable<boolean>) | undefined
   /** Addresses and ranges, such as `'10.0.0.0/8'`, that are not limited. */
-  allow?: readonly string[]
+  allow?: readonly string[] | undefined
   /** Addresses and ranges that are refused with status 403. */
-  deny?: readonly string[]
+  deny?: readonly string[] | undefined
   /**
    * Requests whose header `User-Agent` matches one of these are not limited. Any client can send any header:
    * use it for what only looks, such as a health check.
    */
-  ignoreUserAgents?: readonly RegExp[]
+  ignoreUserAgents?: readonly RegExp[] | undefined
   /**
    * The status of a refusal.
    * @default 429
    */
-  statusCode?: number
+  statusCode?: number | undefined
   /**
    * The body of a refusal: text, or an object for JSON, or a function that returns one of them.
    * @default a problem document (`application/problem+json`), or text or HTML by the header `Accept`
    */
-  message?: string | object | ((request: Request, decision: D) => string | object)
+  message?: string | object | ((request: Request, decision: D) => string | object) | undefined
   /**
    * Is called for each request over its limit, for logs and metrics; also with `shadow` and `delay`, and for one from an
    * address of `deny`, whose decision has the rule `'deny'`. A refusal because a store does not answer goes to
    * `onError` instead. `key` is what is limited, as clients have sent it: any characters may be in it. For `deny` it is the
    * address.
    */
-  onLimited?: (request: Request, decision: D, key: string) => void
+  onLimited?: ((request: Request, decision: D, key: string) => void) | undefined
   /**
    * Whether a response counts. The request is charged before it is handled, and the charge is given back if
    * this returns false: `(response) => response.statusCode >= 400` counts failures only. A request whose
    * connection closes before its response is sent stays charged.
    */
-  countIf?: (response: Response) => boolean
+  countIf?: ((response: Response) => boolean) | undefined
   /**
    * Decides and counts, but refuses nothing and sets no headers. `onLimited` is called for the requests that
    * would have been refused.
    * @default false
    */
-  shadow?: boolean
+  shadow?: boolean | undefined
   /**
    * What happens to a request when no decision could be made, because a function of these options threw or a
    * worker was lost, or when a limiter refuses it because its store does not answer (`decision.source` is
@@ -130,18 +130,18 @@ export interface RequestOptions<Request, Response, D extends Decision = Decision
    * decision. With `shadow`, each request passes.
    * @default 'fail', with a warning of the process at most once a minute
    */
-  onError?: 'pass' | 'fail' | ((error: unknown, request: Request) => 'pass' | 'fail')
+  onError?: 'pass' | 'fail' | ((error: unknown, request: Request) => 'pass' | 'fail') | undefined
   /**
    * The form of the response's headers; false for none except `Retry-After`.
    * @default 'draft-11', the IETF draft `draft-ietf-httpapi-ratelimit-headers-11`
    */
-  standard?: Standard
+  standard?: Standard | undefined
   /**
    * Whether to name the headers in `Access-Control-Expose-Headers`, so that pages of other origins can read
    * them.
    * @default false
    */
-  exposeHeaders?: boolean
+  exposeHeaders?: boolean | undefined
 }
 
 /** The options of `rateLimit`, which are the same in every framework. */
@@ -155,13 +155,13 @@ export interface RateLimitOptions<Request, Response>
    * return 0, which refuses the request, and `Infinity` or `'unlimited'`, which passes it uncounted. With several rules or a `limiter`, the function
    * may return an object with limits by the names of rules, or undefined for the limits of the rules.
    */
-  limit?: Size | ((request: Request) => Awaitable<CallLimits | undefined>)
+  limit?: Size | ((request: Request) => Awaitable<CallLimits | undefined>) | undefined
   /**
    * The key that is limited: a string of 1 to 65,536 characters. With an empty or a longer one, a request is
    * limited by its client's address; if that is not known, all such requests count together.
    * @default `ipKey()`: the client's address
    */
-  key?: (request: Request) => Awaitable<string>
+  key?: ((request: Request) => Awaitable<string>) | undefined
   /**
    * Rules of their own for routes, in place of the others: `'POST /login': { limit: 5, window: '15m' }`. The
    * method may be left out. A path may have parameters (`/users/:id`), one at most between two slashes, and
@@ -169,12 +169,12 @@ export interface RateLimitOptions<Request, Response>
    * limited. In a mount, such as a router at `/api`, a pattern is written for the whole path or for the path in
    * the mount. A path that routers may read differently counts under the rules of each reading.
    */
-  routes?: Readonly<Record<string, RouteRules | false>>
+  routes?: Readonly<Record<string, RouteRules | false>> | undefined
   /**
    * Bans a key for the time `for` once it was refused `after` times in a window: status 403.
    * @default refused keys are not banned
    */
-  ban?: { after: number; for: Duration }
+  ban?: { after: number; for: Duration } | undefined
   /**
    * Slows down instead of refusing: above `after` units, each request waits `ms` longer than the one before,
    * up to `max`, 30 s unless set. At most `maxDelayed` requests wait: of each key 1,000, in all 10,000 unless set;
@@ -183,7 +183,7 @@ export interface RateLimitOptions<Request, Response>
    * process.
    * @default requests over the limit are refused
    */
-  delay?: DelayOptions
+  delay?: DelayOptions | undefined
 }
 
 /** The names of the options that every framework has, beside those of a limiter. */

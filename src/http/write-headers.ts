@@ -10,43 +10,17 @@ import { type RuleSource, withPlainName } from './headers/form-by-policy.js'
 import type { HeaderAccess } from './headers/header-access.js'
 import { DEFAULT_STANDARD, RateLimitHeaders, type Standard } from './headers/headers.js'
 
-/** A response of node:http, node:http2, Express, or of Nest on Express. */
-interface NodePlace {
-  setHeader(name: string, value: string): unknown
-  getHeader(name: string): unknown
-}
-
-/** A reply of Fastify, or of Nest on Fastify. */
-interface ReplyPlace {
-  header(name: string, value: string): unknown
-  getHeader(name: string): unknown
-}
-
-/** A context of Koa. */
-interface KoaPlace {
-  readonly res: NodePlace
-}
-
-/** A context of Hono. */
-interface HonoPlace {
-  header(name: string, value: string): unknown
-  readonly res: { readonly headers: HeadersPlace }
-}
-
-/** `Headers` of the web. */
-interface HeadersPlace {
-  set(name: string, value: string): void
-  get(name: string): string | null
-}
-
-/** What headers can be written into: the response of any framework, a `Response`, or `Headers`. */
+/**
+ * What headers can be written into: a response of node:http, node:http2 or Express, a reply of Fastify, a context of Koa
+ * or of Hono, `Headers` of the web, or what has them, such as a `Response`.
+ */
 export type HeaderPlace =
-  | NodePlace
-  | ReplyPlace
-  | KoaPlace
-  | HonoPlace
-  | HeadersPlace
-  | { readonly headers: HeadersPlace }
+  | { setHeader(name: string, value: string): unknown; getHeader(name: string): unknown }
+  | { header(name: string, value: string): unknown; getHeader(name: string): unknown }
+  | { readonly res: { setHeader(name: string, value: string): unknown; getHeader(name: string): unknown } }
+  | { header(name: string, value: string): unknown; readonly res: { readonly headers: object } }
+  | { set(name: string, value: string): void; get(name: string): string | null }
+  | { readonly headers: { set(name: string, value: string): void; get(name: string): string | null } }
 
 /** The options of {@link writeHeaders}. */
 export interface WriteHeadersOptions {
@@ -54,17 +28,17 @@ export interface WriteHeadersOptions {
    * The form of the headers; false for none except `Retry-After`.
    * @default 'draft-11'
    */
-  standard?: Standard
+  standard?: Standard | undefined
   /**
    * Whether to name the headers in `Access-Control-Expose-Headers`, for pages of other origins.
    * @default false
    */
-  exposeHeaders?: boolean
+  exposeHeaders?: boolean | undefined
   /**
    * The limiter of the decision. `RateLimit-Policy` then has its windows, which a decision does not tell.
    * @default the policy is written without its window (`w`)
    */
-  limiter?: Limiter | AsyncLimiter
+  limiter?: Limiter | AsyncLimiter | undefined
 }
 
 /** The functions by which a place reads and writes headers. */

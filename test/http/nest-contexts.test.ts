@@ -41,7 +41,7 @@ async function withService(
   }
 }
 
-type Request = IncomingMessage & { rateLimit?: Decision }
+type Request = IncomingMessage & { rateLimit?: Decision | undefined }
 
 /** A request and its response, as those of a GraphQL context. */
 function exchange(): { req: Request; res: FakeResponse } {

@@ -96,7 +96,7 @@ class GroupLimits<Response> implements Limits<Response>, Limit<Response> {
     return ipKey(request)
   }
 
-  checkOwnLimit(limit: AnyLimits | undefined): { limit?: AnyLimits } {
+  checkOwnLimit(limit: AnyLimits | undefined): { limit?: AnyLimits | undefined } {
     return limit === undefined ? {} : { limit }
   }
 

@@ -19,7 +19,7 @@ export interface GroupMemberRules<Request> extends RouteRules {
    * request by its client's address; if that is not known, all such requests count together.
    * @default `ipKey()`: the client's address
    */
-  key?: (request: Request) => Awaitable<string>
+  key?: ((request: Request) => Awaitable<string>) | undefined
 }
 
 /**
@@ -39,7 +39,7 @@ export interface GroupLimitOptions<Request, Response>
    * Limits of this request, by the names of members: `{ account: 20 }`. Undefined: those of the rules.
    * @default the limits of the rules
    */
-  limit?: (request: Request) => Awaitable<GroupOptions['limit'] | undefined>
+  limit?: ((request: Request) => Awaitable<GroupOptions['limit'] | undefined>) | undefined
 }
 
 /** The keys that `reset` of a `groupLimit` forgets, by the names of members. */

@@ -15,6 +15,18 @@ export type NestRequest = any
 // biome-ignore lint/suspicious/noExplicitAny: see NestRequest
 export type NestResponse = any
 
+declare global {
+  namespace Express {
+    interface Request {
+      /** The decision about this request; undefined if it was not limited. */
+      rateLimit?: Decision | undefined
+    }
+  }
+}
+
+/** A request of either platform, `Limited<FastifyRequest>`, with the decision; undefined if it was not limited. */
+export type Limited<Request> = Request & { readonly rateLimit?: Decision | undefined }
+
 /** A call of a handler that Nest asks the guard about. */
 export interface Call {
   readonly request: NestRequest

@@ -19,12 +19,14 @@ export interface MiddlewareAnswers<D extends Decision> {
    * Answers a refused request, in place of `statusCode` and `message`. The headers are set.
    * @default a 429 with a problem document, or 403 for a banned key
    */
-  handler?: (
-    request: NestRequest,
-    response: NestResponse,
-    next: (error?: unknown) => void,
-    decision: D,
-  ) => unknown
+  handler?:
+    | ((
+        request: NestRequest,
+        response: NestResponse,
+        next: (error?: unknown) => void,
+        decision: D,
+      ) => unknown)
+    | undefined
 }
 
 /** The options of {@link rateLimit} for Nest. */

@@ -24,7 +24,7 @@ export interface ContextOptions<D extends Decision> {
    * your own, or answers by the response. The headers are set.
    * @default throws a RateLimitException
    */
-  handler?: (context: ExecutionContext, decision: D) => unknown
+  handler?: ((context: ExecutionContext, decision: D) => unknown) | undefined
   /**
    * The request and response of a context that is not `http`, such as that of GraphQL:
    * `(context) => GqlExecutionContext.create(context).getContext()`. Without `res` no headers are set. Without
@@ -32,7 +32,9 @@ export interface ContextOptions<D extends Decision> {
    * gateways, an `RpcException` for microservices, and for GraphQL an error with the figures in `extensions`.
    * @default only HTTP requests are limited
    */
-  getRequestResponse?: (context: ExecutionContext) => { req?: NestRequest; res?: NestResponse } | undefined
+  getRequestResponse?:
+    | ((context: ExecutionContext) => { req?: NestRequest; res?: NestResponse } | undefined)
+    | undefined
 }
 
 /**
@@ -47,25 +49,30 @@ export interface RateLimitModuleOptions
    * customer's plan; all limits of a key count the same units. With several rules or a `limiter`, the function
    * may return an object with limits by the names of rules, or undefined for the limits of the rules.
    */
-  limit?: Size | ((request: NestRequest, context: ExecutionContext) => Awaitable<CallLimits | undefined>)
+  limit?:
+    | Size
+    | ((request: NestRequest, context: ExecutionContext) => Awaitable<CallLimits | undefined>)
+    | undefined
   /**
    * The key that is limited: a string of 1 to 65,536 characters. With an empty or a longer one, a call is
    * limited by its client's address; if that is not known, all such calls count together.
    * @default `ipKey()`: the client's address
    */
-  key?: (request: NestRequest, context: ExecutionContext) => Awaitable<string>
+  key?: ((request: NestRequest, context: ExecutionContext) => Awaitable<string>) | undefined
   /**
    * The units that this request costs: an integer of 0 or more.
    * @default 1
    */
-  cost?: (request: NestRequest, context: ExecutionContext) => Awaitable<number>
+  cost?: ((request: NestRequest, context: ExecutionContext) => Awaitable<number>) | undefined
   /** Whether to pass this request on without a decision. */
-  skip?: (request: NestRequest, context: ExecutionContext) => Awaitable<boolean>
+  skip?: ((request: NestRequest, context: ExecutionContext) => Awaitable<boolean>) | undefined
   /**
    * Is called for each request over its limit, for logs and metrics; also if none is refused, with `delay`, and for an
    * address of `deny`. `key` is what is limited, as clients have sent it.
    */
-  onLimited?: (request: NestRequest, decision: Decision, context: ExecutionContext, key: string) => void
+  onLimited?:
+    | ((request: NestRequest, decision: Decision, context: ExecutionContext, key: string) => void)
+    | undefined
 }
 
 /** A provider that makes the options, for `useClass` and `useExisting`. */
@@ -76,14 +83,14 @@ export interface RateLimitOptionsFactory {
 /** The options of {@link RateLimitModule.forRootAsync}: one of `useFactory`, `useClass` and `useExisting`. */
 export interface RateLimitModuleAsyncOptions extends Pick<ModuleMetadata, 'imports'> {
   /** What `useFactory` is given. */
-  inject?: (InjectionToken | OptionalFactoryDependency)[]
+  inject?: (InjectionToken | OptionalFactoryDependency)[] | undefined
   /** Returns the options, or a promise of them. */
   // biome-ignore lint/suspicious/noExplicitAny: as in Nest's own providers
-  useFactory?: (...injected: any[]) => Awaitable<RateLimitModuleOptions>
+  useFactory?: ((...injected: any[]) => Awaitable<RateLimitModuleOptions>) | undefined
   /** A class whose instance, made by Nest, makes the options. */
-  useClass?: Type<RateLimitOptionsFactory>
+  useClass?: Type<RateLimitOptionsFactory> | undefined
   /** A provider of one of `imports`, or of a global module, that makes the options. */
-  useExisting?: Type<RateLimitOptionsFactory>
+  useExisting?: Type<RateLimitOptionsFactory> | undefined
 }
 
 /** The options of {@link GroupLimitGuard}. The key functions are also given Nest's context. */
@@ -91,13 +98,15 @@ export interface GroupGuardOptions
   extends Omit<GroupLimitOptions<NestRequest, NestResponse>, 'members' | 'onLimited'>,
     ContextOptions<GroupDecision> {
   /** Is called for each call over its limit, for logs and metrics. `key` is that of the member that refused. */
-  onLimited?: (request: NestRequest, decision: GroupDecision, context: ExecutionContext, key: string) => void
+  onLimited?:
+    | ((request: NestRequest, decision: GroupDecision, context: ExecutionContext, key: string) => void)
+    | undefined
   /** The limiters by names of your choice, each with a key of the request: see `GroupLimitOptions`. */
   members: Readonly<
     Record<
       string,
       Omit<GroupMemberRules<NestRequest>, 'key'> & {
-        key?: (request: NestRequest, context: ExecutionContext) => Awaitable<string>
+        key?: ((request: NestRequest, context: ExecutionContext) => Awaitable<string>) | undefined
       }
     >
   >

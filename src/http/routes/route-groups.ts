@@ -19,7 +19,7 @@ export class RouteGroups<Response> {
    * @throws MillraceError for wrong rules
    */
   find(
-    rules: RouteRules & { groupId?: string },
+    rules: RouteRules & { groupId?: string | undefined },
     name: string,
     option: string,
   ): RouteLimit<Response> | undefined {

@@ -85,7 +85,7 @@ export class RouteLimit<Response> implements Limit<Response> {
     return key
   }
 
-  checkOwnLimit(limit: CallLimits | undefined): { limit?: CallLimits } {
+  checkOwnLimit(limit: CallLimits | undefined): { limit?: CallLimits | undefined } {
     if (limit !== undefined) return { limit }
     if (this.needsOwnLimit) throw invalid('limit(request)', limit, 'an integer of 1 or more')
     return {}
