@@ -9,13 +9,15 @@ import type { GroupLimitOptions, MemberKeys } from './groups/options.js'
 import { nodeFramework, send } from './node-framework.js'
 import type { RateLimitOptions } from './options.js'
 import { Policy } from './policy.js'
+import { RateLimitError } from './rate-limit-error.js'
 import { pathsAfter } from './readings.js'
 import { pathsByParse } from './routes/request-path.js'
 import type { RateLimitHandles } from './stats.js'
-import { GONE, type Step } from './step.js'
+import { GONE, type Refusal, type Step } from './step.js'
 
 export { ipKey } from './addresses/ip-key.js'
 export type * from './framework-types.js'
+export { RateLimitError } from './rate-limit-error.js'
 export { type HeaderPlace, type WriteHeadersOptions, writeHeaders } from './write-headers.js'
 
 declare global {
@@ -29,6 +31,12 @@ declare global {
 
 /** How refused requests are answered. */
 export interface ExpressAnswers<D extends Decision> {
+  /**
+   * Whether a request that does not pass is handed to the framework's own error handling, as a {@link RateLimitError}.
+   * The headers are set before. `handler` still answers refusals.
+   * @default false: it is answered
+   */
+  asError?: boolean | undefined
   /**
    * Answers a refused request, in place of `statusCode` and `message`. The headers are set.
    * @default a 429 with a problem document, or 403 for a banned key
@@ -48,6 +56,9 @@ export interface ExpressGroupOptions
 export interface RateLimiter<Key = string, Of = LimiterStats> extends RateLimitHandles<Key, Of> {
   (request: Request, response: Response, next: NextFunction): void
 }
+
+/** The option that frameworks with error handling have. */
+const OWN = ['asError']
 
 /** Express cuts off `url` what a router is mounted at, and puts it into `baseUrl`. */
 const expressFramework: Framework<Request, Response> = {
@@ -72,7 +83,7 @@ const expressFramework: Framework<Request, Response> = {
  * ```
  */
 export function rateLimit(options: ExpressOptions): RateLimiter {
-  return limitBy(new Policy<Request, Response>(options, expressFramework), options)
+  return limitBy(new Policy<Request, Response>(options, expressFramework, OWN), options)
 }
 
 /**
@@ -98,19 +109,26 @@ export function rateLimit(options: ExpressOptions): RateLimiter {
  * ```
  */
 export function groupLimit(options: ExpressGroupOptions): RateLimiter<MemberKeys, GroupStats> {
-  return limitBy(new Policy<Request, Response>(options, expressFramework, [], BY_GROUP), options)
+  return limitBy(new Policy<Request, Response>(options, expressFramework, OWN, BY_GROUP), options)
 }
+
+/** Hands a refusal to the error handlers of the app. */
+const failing =
+  (next: NextFunction) =>
+  (_: Response, refusal: Refusal): void =>
+    next(new RateLimitError(refusal))
 
 function limitBy<Key, Of>(
   policy: Policy<Request, Response>,
-  { handler }: ExpressAnswers<never>,
+  { handler, asError = false }: ExpressAnswers<never>,
 ): RateLimiter<Key, Of> {
   const handlerWith = (next: NextFunction) =>
     handler &&
     ((request: Request, response: Response, decision: never) => handler(request, response, next, decision))
   const finish = (step: Step, request: Request, response: Response, next: NextFunction): void => {
     if (step === undefined) next()
-    else if (step !== GONE) void policy.answer(step, request, response, handlerWith(next), send)
+    else if (step !== GONE)
+      void policy.answer(step, request, response, handlerWith(next), asError ? failing(next) : send)
   }
   const limited = (request: Request, response: Response, next: NextFunction): void => {
     const step = policy.admit(request, response)

@@ -11,6 +11,7 @@ import type { Judging } from './judging.js'
 import { connectionOf, hasGone, onEnd } from './node-framework.js'
 import type { RateLimitOptions, RequestOptions, RouteRules } from './options.js'
 import { Policy } from './policy.js'
+import { RateLimitError } from './rate-limit-error.js'
 import { fastifyPathsOf, isWithin, type Paths, pathsWithin } from './readings.js'
 import { type SemicolonConfig, usesSemicolon } from './routes/request-path.js'
 import { RouteGroups } from './routes/route-groups.js'
@@ -20,12 +21,19 @@ import { GONE, type Refusal, type Step } from './step.js'
 
 export { ipKey } from './addresses/ip-key.js'
 export type * from './framework-types.js'
+export { RateLimitError } from './rate-limit-error.js'
 export { type HeaderPlace, type WriteHeadersOptions, writeHeaders } from './write-headers.js'
 
 const HOOKS = ['onRequest', 'preParsing', 'preValidation', 'preHandler'] as const
 
 /** When requests are limited, and how refused ones are answered. */
 export interface FastifyAnswers<D extends Decision> {
+  /**
+   * Whether a request that does not pass is handed to the framework's own error handling, as a {@link RateLimitError}.
+   * The headers are set before. `handler` still answers refusals.
+   * @default false: it is answered
+   */
+  asError?: boolean | undefined
   /**
    * When requests are limited. A key from the body needs `'preHandler'`.
    * @default 'onRequest', before the body is read
@@ -121,6 +129,9 @@ function frameworkOf(fastify: FastifyInstance): Framework<FastifyRequest, Fastif
   return { ...fastifyFramework, pathsOf }
 }
 
+/** Hands a refusal to the error handler of the app. */
+const fail = (reply: FastifyReply, refusal: Refusal): void => void reply.send(new RateLimitError(refusal))
+
 function send(reply: FastifyReply, { status, contentType, body }: Refusal): void {
   reply.code(status).header('content-type', contentType).send(body)
 }
@@ -196,10 +207,10 @@ function register(
 }
 
 function install(fastify: FastifyInstance, options: AnyOptions, judging: Judging | undefined): void {
-  const { handler, hook = 'onRequest', global = true } = options
+  const { handler, hook = 'onRequest', global = true, asError = false } = options
   if (!HOOKS.includes(hook)) throw invalid('hook', hook, HOOKS.map((name) => `'${name}'`).join(', '))
   if (typeof global !== 'boolean') throw invalid('global', global, 'a boolean')
-  const policy = new Policy(options, frameworkOf(fastify), ['hook', 'global'], judging)
+  const policy = new Policy(options, frameworkOf(fastify), ['hook', 'global', 'asError'], judging)
   const { limits } = policy
   const groups = limits instanceof RouteLimits ? new RouteGroups(limits) : undefined
   if (!fastify.hasRequestDecorator('rateLimit')) fastify.decorateRequest('rateLimit', undefined)
@@ -211,7 +222,7 @@ function install(fastify: FastifyInstance, options: AnyOptions, judging: Judging
 
   const finish = (step: Step, request: FastifyRequest, reply: FastifyReply, next: () => void): void => {
     if (step === undefined) next()
-    else if (step !== GONE) void policy.answer(step, request, reply, handler, send)
+    else if (step !== GONE) void policy.answer(step, request, reply, handler, asError ? fail : send)
   }
   fastify.addHook('onRoute', ({ config, method, url }) => {
     const rules = config?.rateLimit

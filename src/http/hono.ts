@@ -21,6 +21,7 @@ import type { Judging } from './judging.js'
 import { connectionOf, hasGone, onEnd } from './node-framework.js'
 import { checkOptionsObject, type RateLimitOptions, type RequestOptions } from './options.js'
 import { Policy } from './policy.js'
+import { RateLimitError } from './rate-limit-error.js'
 import { type Paths, pathsAfter, pathsWithin, withoutQuery } from './readings.js'
 import type { Targets } from './routes/request-path.js'
 import type { RateLimitHandles } from './stats.js'
@@ -30,10 +31,17 @@ import { checkResponse, hasHeaders, httpRequestOf, pathOf } from './web-request.
 export { ipKey } from './addresses/ip-key.js'
 export type { FetchHandler, FetchOptions, LimitedFetchHandler, LimitedRequest } from './fetch-handler.js'
 export type * from './framework-types.js'
+export { RateLimitError } from './rate-limit-error.js'
 export { type HeaderPlace, type WriteHeadersOptions, writeHeaders } from './write-headers.js'
 
 /** Where addresses come from, and how refused requests are answered. */
 export interface HonoAnswers<D extends Decision> {
+  /**
+   * Whether a request that does not pass is handed to the framework's own error handling, as a {@link RateLimitError}.
+   * The headers are set before. `handler` still answers refusals.
+   * @default false: it is answered
+   */
+  asError?: boolean | undefined
   /**
    * The address of a client, where the server is not `@hono/node-server`: such as
    * `(context) => getConnInfo(context).remote.address` of your runtime.
@@ -188,6 +196,11 @@ function send(context: Context, { status, contentType, body }: Refusal): void {
   context.res = context.newResponse(shown, status as 429, { 'Content-Type': contentType })
 }
 
+/** Hands a refusal to `app.onError`. */
+function fail(context: Context, refusal: Refusal): never {
+  throw new RateLimitError(refusal, (context as Extended)[HEADERS])
+}
+
 /** A handler of Hono may return a response of its own, which has not the headers of the context. */
 function addHeaders(context: Context): void {
   const { [HEADERS]: headers } = context as Extended
@@ -262,10 +275,10 @@ function limitHono<Key, Of>(
   judging?: Judging,
 ): RateLimiter<Key, Of> {
   checkOptionsObject(options)
-  const { address, handler } = options
+  const { address, handler, asError = false } = options
   checkAddress(address)
   const framework = new HonoFramework(address)
-  const policy = new Policy(options, framework, ['address'], judging)
+  const policy = new Policy(options, framework, ['address', 'asError'], judging)
   const own =
     handler &&
     (async (context: Context, _: Context, decision: never) => {
@@ -276,7 +289,7 @@ function limitHono<Key, Of>(
     const step = await policy.admit(context, context)
     if (step === undefined) await next()
     else if (step === GONE) context.res = new Response(null, { status: GONE_STATUS })
-    else await policy.answer(step, context, context, own, send)
+    else await policy.answer(step, context, context, own, asError ? fail : send)
     addHeaders(context)
     framework.end(context)
   }

@@ -10,6 +10,7 @@ import { DEFAULT_STANDARD, EXPOSE, exposedHeaders, type Standard } from './heade
 import { connectionOf, hasGone, onEnd } from './node-framework.js'
 import type { RateLimitOptions } from './options.js'
 import { Policy } from './policy.js'
+import { RateLimitError } from './rate-limit-error.js'
 import { type Paths, pathsAfter, pathsWithin } from './readings.js'
 import { pathsByParse } from './routes/request-path.js'
 import type { RateLimitHandles } from './stats.js'
@@ -17,10 +18,17 @@ import { GONE, GONE_STATUS, type Refusal, type Step } from './step.js'
 
 export { ipKey } from './addresses/ip-key.js'
 export type * from './framework-types.js'
+export { RateLimitError } from './rate-limit-error.js'
 export { type HeaderPlace, type WriteHeadersOptions, writeHeaders } from './write-headers.js'
 
 /** How refused requests are answered. */
 export interface KoaAnswers<D extends Decision> {
+  /**
+   * Whether a request that does not pass is handed to the framework's own error handling, as a {@link RateLimitError}.
+   * The headers are set before. `handler` still answers refusals.
+   * @default false: it is answered
+   */
+  asError?: boolean | undefined
   /**
    * Answers a refused request, in place of `statusCode` and `message`. The headers are set.
    * @default a 429 with a problem document, or 403 for a banned key
@@ -128,7 +136,7 @@ function keepHeaders(context: ParameterizedContext, names: ReadonlySet<string>):
  * ```
  */
 export function rateLimit(options: KoaOptions): RateLimiter {
-  return limitBy(new Policy(options, koaFramework), options)
+  return limitBy(new Policy(options, koaFramework, ['asError']), options)
 }
 
 /**
@@ -153,12 +161,12 @@ export function rateLimit(options: KoaOptions): RateLimiter {
  * ```
  */
 export function groupLimit(options: KoaGroupOptions): RateLimiter<MemberKeys, GroupStats> {
-  return limitBy(new Policy(options, koaFramework, [], BY_GROUP), options)
+  return limitBy(new Policy(options, koaFramework, ['asError'], BY_GROUP), options)
 }
 
 function limitBy<Key, Of>(
   policy: Policy<ParameterizedContext, ParameterizedContext>,
-  { handler, standard }: KoaAnswers<never> & { readonly standard?: Standard | undefined },
+  { handler, standard, asError = false }: KoaAnswers<never> & { readonly standard?: Standard | undefined },
 ): RateLimiter<Key, Of> {
   const own =
     handler && ((context: ParameterizedContext, _: unknown, decision: never) => handler(context, decision))
@@ -170,10 +178,12 @@ function limitBy<Key, Of>(
     keepHeaders(context, names)
     throw error
   }
+  const fail = (context: ParameterizedContext, refusal: Refusal): void =>
+    rethrow(new RateLimitError(refusal), context)
   const finish = async (step: Step, context: ParameterizedContext, next: () => Promise<unknown>) => {
     if (step === undefined) await next().catch((error) => rethrow(error, context))
     else if (step === GONE) context.status = GONE_STATUS
-    else await policy.answer(step, context, context, own, send)
+    else await policy.answer(step, context, context, own, asError ? fail : send)
   }
   const limited = (context: ParameterizedContext, next: () => Promise<unknown>) => {
     const step = policy.admit(context, context)

@@ -241,7 +241,8 @@ export function checkHttpOptions(options: Readonly<Record<string, unknown>>): vo
     const value = options[name]
     if (value !== undefined && typeof value !== 'function') throw invalid(name, value, 'a function')
   }
-  const { ignoreUserAgents, statusCode, message, onError, shadow, exposeHeaders, ban, delay } = options
+  const { ignoreUserAgents, statusCode, message, onError, shadow, exposeHeaders, asError, ban, delay } =
+    options
   if (ban !== undefined && delay !== undefined) {
     throw invalid('ban', ban, 'no value beside delay, which refuses no request for being over its limit')
   }
@@ -257,7 +258,7 @@ export function checkHttpOptions(options: Readonly<Record<string, unknown>>): vo
   if (onError !== undefined && onError !== 'pass' && onError !== 'fail' && typeof onError !== 'function') {
     throw invalid('onError', onError, "'pass', 'fail' or a function")
   }
-  for (const [name, value] of Object.entries({ shadow, exposeHeaders })) {
+  for (const [name, value] of Object.entries({ shadow, exposeHeaders, asError })) {
     if (value !== undefined && typeof value !== 'boolean') throw invalid(name, value, 'a boolean')
   }
 }

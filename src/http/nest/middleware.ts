@@ -11,10 +11,17 @@ import type { RateLimitOptions } from '../options.js'
 import { Policy } from '../policy.js'
 import type { RateLimitHandles } from '../stats.js'
 import { GONE, type Step } from '../step.js'
+import { RateLimitException } from './exception.js'
 import { type NestRequest, type NestResponse, pathsOf } from './framework.js'
 
 /** How refused requests are answered. */
 export interface MiddlewareAnswers<D extends Decision> {
+  /**
+   * Whether a request that does not pass is handed to the framework's own error handling, as a {@link RateLimitException}.
+   * The headers are set before. `handler` still answers refusals.
+   * @default false: it is answered
+   */
+  asError?: boolean | undefined
   /**
    * Answers a refused request, in place of `statusCode` and `message`. The headers are set.
    * @default a 429 with a problem document, or 403 for a banned key
@@ -69,7 +76,7 @@ const middlewareFramework: Framework<NestRequest, NestResponse> = {
  * ```
  */
 export function rateLimit(options: MiddlewareOptions): RateLimiter {
-  return limitBy(new Policy(options, middlewareFramework), options)
+  return limitBy(new Policy(options, middlewareFramework, ['asError']), options)
 }
 
 /**
@@ -93,12 +100,12 @@ export function rateLimit(options: MiddlewareOptions): RateLimiter {
  * ```
  */
 export function groupLimit(options: GroupMiddlewareOptions): RateLimiter<MemberKeys, GroupStats> {
-  return limitBy(new Policy(options, middlewareFramework, [], BY_GROUP), options)
+  return limitBy(new Policy(options, middlewareFramework, ['asError'], BY_GROUP), options)
 }
 
 function limitBy<Key, Of>(
   policy: Policy<NestRequest, NestResponse>,
-  { handler }: MiddlewareAnswers<never>,
+  { handler, asError = false }: MiddlewareAnswers<never>,
 ): RateLimiter<Key, Of> {
   const finish = (
     step: Step,
@@ -112,7 +119,13 @@ function limitBy<Key, Of>(
         handler &&
         ((limited: NestRequest, answer: NestResponse, decision: never) =>
           handler(limited, answer, next, decision))
-      void policy.answer(step, request, response, own, send)
+      void policy.answer(
+        step,
+        request,
+        response,
+        own,
+        asError ? (_, refusal) => next(new RateLimitException(refusal)) : send,
+      )
     }
   }
   const limited: (...parameters: Parameters<RateLimiter>) => void = (request, response, next) => {
