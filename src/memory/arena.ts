@@ -31,10 +31,10 @@ import {
   recordIn,
   writeRecord,
 } from './records.js'
-import { textIn, writeText } from './text.js'
 import { load, read, store, type Words, write } from './words.js'
 
 const require = createRequire(import.meta.url)
+const texts = lazily(() => require('./text.js') as typeof import('./text.js'))
 const calendar = lazily(() => require('../core/calendar.js') as typeof import('../core/calendar.js'))
 
 export const MAX_WORDS = 2 ** 31 - 1 // so that an index is a 32-bit integer, which V8 does not box
@@ -98,7 +98,7 @@ export function writeHeader(
   writeRecord(words, 0, rule, 0, 0)
   write(words, HEADER.CURRENT, currentWord(0, rule.limit))
   write(words, HEADER.FLAGS, rule.flags)
-  if (rule.timeZone !== undefined) writeText(words, HEADER.TIME_ZONE, TIME_ZONE_WORDS, rule.timeZone)
+  if (rule.timeZone !== undefined) texts().writeText(words, HEADER.TIME_ZONE, TIME_ZONE_WORDS, rule.timeZone)
   write(words, HEADER.SEED_0, seeds[0])
   write(words, HEADER.SEED_1, seeds[1])
   headerDoubles(words)[HEADER.ORIGIN_MS / 2] = originMs
@@ -163,7 +163,8 @@ export function arenaIn(
   const onFull = ON_FULL[read(header, HEADER.ON_FULL)]
   const sums = SUMS[read(header, HEADER.RANGE_SUM)]
   const flags = read(header, HEADER.FLAGS)
-  const timeZone = textIn(header, HEADER.TIME_ZONE, TIME_ZONE_WORDS) || undefined
+  const hasZone = read(header, HEADER.TIME_ZONE) !== 0
+  const timeZone = hasZone ? texts().textIn(header, HEADER.TIME_ZONE, TIME_ZONE_WORDS) : undefined
   if (
     first?.buckets !== buckets ||
     !(isBuckets(first.algorithm, buckets) && sets >= MIN_SETS) ||

@@ -87,9 +87,9 @@ export interface RedisOptions extends RemoteOptions {
    * - `'strict'`: Redis, by one call for each decision.
    * - `'leased'`: this process, by units that Redis has granted it for a while, as long as it has some: in
    *   nanoseconds instead of a trip. The limit is as strict. It saves trips where a process asks for at least 3
-   *   units of a key in a fifth of the window; other keys are decided as by `'strict'`, and so are rules with `shadow`
-   *   or `countRefused`, several rules with different `unit`s, and requests with a limit of their own. Both modes may be
-   *   used on the same keys. For sliding windows without `split`.
+   *   units of a key in a fifth of the window; other keys are decided as by `'strict'`, and so are rules
+   *   that charge or allow what they refuse, several rules with different `unit`s, and requests with a limit of their
+   *   own. Both modes may be used on the same keys. For sliding windows without `split`.
    *
    * A block, `clear`, or a smaller limit reaches processes that hold units within 0.4 of the window, or an hour if that
    * is less.

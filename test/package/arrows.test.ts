@@ -19,7 +19,7 @@ const ROWS: Readonly<Record<string, string>> = {
   fetch: 'limiters api core',
   compat: 'create api core',
   redis:
-    'redis/clients redis/counting redis/groups redis/leases redis/packed redis/shards values remote policies groups api core',
+    'redis/clients redis/counting redis/groups redis/leases redis/packed redis/shards values remote policies groups memory api core',
   'redis/clients': 'remote core',
   'redis/counting': 'redis redis/clients values remote core',
   'redis/groups': 'redis redis/clients redis/packed remote remote/restoring groups api engines memory core',

@@ -4,12 +4,10 @@ import { randomBytes } from 'node:crypto'
 import { Outage } from '../../remote/outage.js'
 import { type Chunks, Rate, safeAge } from './chunks.js'
 import type { Aged, LeaseMemory } from './lease-memory.js'
-import type { LeaseMessage, LeaseReply, SpentUnits } from './lease-message.js'
+import { type LeaseMessage, type LeaseReply, MOST_AGES, type SpentUnits } from './lease-message.js'
 
 /** Requests that one message brings along, which the server decides one by one. */
 const MOST_DIRECT = 128
-/** Ages that one message tells. */
-const MOST_AGES = 8
 /** After a message that has failed, what is held is spent. */
 const AFTER_FAILURE_MS = 100
 
