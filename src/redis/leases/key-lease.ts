@@ -1,6 +1,7 @@
 // What the owner of the lease memory does for one key: it asks the server for units, tells it what was spent, and gives
 // back what lies idle. `test/model/leases/node.mjs` is its model.
 import { randomBytes } from 'node:crypto'
+import { setImmediate } from '../../core/real-timers.js'
 import { Outage } from '../../remote/outage.js'
 import { type Chunks, Rate, safeAge } from './chunks.js'
 import type { Aged, LeaseMemory } from './lease-memory.js'

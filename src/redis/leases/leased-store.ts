@@ -1,3 +1,4 @@
+import { clearInterval, setInterval } from '../../core/real-timers.js'
 import { unitsOf } from '../../core/units.js'
 import { changesRefusals } from '../../core/verdict.js'
 import type { CallLimit } from '../../engines/engine.js'
