@@ -11,6 +11,9 @@ const REWRITES: Readonly<Record<string, Rewrite>> = {
   load: (words, index) => `Atomics.load(${words}, ${index})`,
   compareExchange: (words, index, values) =>
     `Atomics.compareExchange(${words}, ${index}, ${values.join(', ')})`,
+  loadPair: (words, index) => `Atomics.load(${pairs(words)}, ${index} / 2)`,
+  compareExchangePair: (words, index, values) =>
+    `Atomics.compareExchange(${pairs(words)}, ${index} / 2, ${values.join(', ')})`,
   store: (words, index, values) => `Atomics.store(${words}, ${index}, ${values.join(', ')})`,
   add: (words, index, values) => `Atomics.add(${words}, ${index}, ${values.join(', ')})`,
   notify: (words, index) => `Atomics.notify(${words}, ${index})`,
@@ -23,6 +26,8 @@ const REWRITES: Readonly<Record<string, Rewrite>> = {
       ? `(Atomics.load(${words}, ${index}) === ${value})`
       : `(Atomics.compareExchange(${words}, ${index}, ${value}, ${value}) === ${value})`,
 }
+
+const pairs = (words: string): string => `new BigInt64Array(${words}.buffer, ${words}.byteOffset, 64)`
 
 const IMPORT = /^import \{([^}]*)\} from '[^']*\/words\.js';?$/m
 const STRING_OR_COMMENT =

@@ -24,6 +24,8 @@ test('a rule needs a limit and a window; the rest has defaults', () => {
     rate: undefined,
     rangeSum: undefined,
     flags: 0,
+    period: 'none',
+    timeZone: undefined,
   })
 })
 
@@ -50,6 +52,8 @@ test('a rule may set every option', () => {
     rate: undefined,
     rangeSum: undefined,
     flags: 0,
+    period: 'none',
+    timeZone: undefined,
   })
 })
 
