@@ -35,6 +35,13 @@ export function compareExchange(words: Words, index: number, expected: number, n
   return machine!.compareExchange(at(words, index), expected, next)
 }
 
+/** No scenario has a calendar: only rules with one use pairs. */
+export function loadPair(): never {
+  throw new Error('the machine has no pairs of words')
+}
+
+export const compareExchangePair: () => never = loadPair
+
 export function store(words: Words, index: number, value: number): void {
   if (machine === undefined) words[index] = value
   else machine.write(at(words, index), value)

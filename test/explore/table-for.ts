@@ -28,7 +28,7 @@ export function arenasFor(built: Built, scenario: Scenario): Arenas {
     const units = unitsOf(algorithm, limit, buckets)
     const time = { windowMs: buckets * GRANULE_MS, buckets, units, offsetMs: 0 }
     const own = algorithm === 'fixed-window' ? align : 'none'
-    return { name: `rule ${i}`, limit, ...time, edge, align: own, algorithm }
+    return { name: `rule ${i}`, limit, ...time, edge, align: own, period: 'none', algorithm }
   }) as [CheckedRule, ...CheckedRule[]]
   const keys = keysFor(built, rules[0], ways)
   return further === undefined
