@@ -73,11 +73,10 @@ export class KeyLease {
     this.#rate = new Rate(owner.chunks.meantMs, owner.memory.now(), units)
   }
 
-  /** Units were spent: more are asked for in time. */
-  noteSpent(cost: number): void {
+  /** Units were spent at this time: more are asked for in time. */
+  noteSpent(cost: number, nowMs: number): void {
     const { memory, chunks, counts } = this.#owner
     counts.spent += cost
-    const nowMs = memory.now()
     this.#rate.add(cost, nowMs)
     if (this.#inFlight || this.#isDue || nowMs < this.#pausedUntilMs) return
     const leftMs = (memory.end(this.cell) - Math.ceil(nowMs)) | 0
@@ -118,6 +117,11 @@ export class KeyLease {
     const hasNews = this.#hasNews || this.#given.some((given, r) => given > this.#acked[r]!)
     this.#keep(this.#rate.isWorth ? this.#rate.in(chunks.leaseMs) : 0, 'returned')
     if (hasNews) void this.#message(0)
+  }
+
+  /** Whether requests wait to be sent: later ones wait behind them. */
+  get hasWaiting(): boolean {
+    return this.#waiting.length > 0
   }
 
   /** Whether no message is under way, or about to be sent. */

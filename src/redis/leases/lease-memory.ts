@@ -1,4 +1,4 @@
-// The units that this node holds on lease, in memory that its threads share.
+// The units that this node holds on lease, in memory that threads can share.
 //
 //     header   words of the memory
 //     cells    sets of 8: for each key that has one
@@ -72,7 +72,8 @@ export interface LeaseMemoryHandle {
 }
 
 export class LeaseMemory {
-  readonly handle: LeaseMemoryHandle
+  /** When this thread has last spent something, or tried to. */
+  lastMs = 0
   readonly #words: Words
   readonly #rules: number
   readonly #cellWords: number
@@ -92,7 +93,6 @@ export class LeaseMemory {
   /** @param nowMs a clock that all threads have in common */
   constructor(handle: LeaseMemoryHandle, nowMs: () => number) {
     const { buffer, rules, windowMs, leaseMs, originMs } = handle
-    this.handle = handle
     this.#nowMs = () => nowMs() - originMs
     this.#words = new Int32Array(buffer)
     this.#rules = rules
@@ -121,6 +121,7 @@ export class LeaseMemory {
     for (let tries = 0; tries < MOST_TRIES; tries++) {
       if (!this.#see(cell, cost)) return false
       const ms = this.#nowMs()
+      this.lastMs = ms
       if (!this.#isValid(load(this.#words, cell + END), ms) || !this.#isOf(cell, lo, hi)) return false
       if (this.#note(cell, cost, ms) && this.#take(cell, cost)) return true
     }
@@ -203,11 +204,6 @@ export class LeaseMemory {
     let least = UNITS
     for (let r = 0; r < this.#rules; r++) least = Math.min(least, load(this.#words, cell + HELD + r) & UNITS)
     return least
-  }
-
-  /** Units of a rule that the cell holds, whether its lease has ended or not. */
-  heldBy(cell: number, rule: number): number {
-    return load(this.#words, cell + HELD + rule) & UNITS
   }
 
   /** Milliseconds from the origin, modulo 2^32. */

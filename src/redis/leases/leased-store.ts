@@ -141,11 +141,13 @@ export class LeasedStore implements RemoteStore, LeaseOwner {
     const { lo, hi } = hasher
     const { memory } = this
     const cell = memory.find(lo, hi)
-    if (cell < 0) return undefined
-    if (op === 'peek') return memory.held(cell) >= units ? this.#decision(asked, cell, false) : undefined
+    const lease = this.#leases.get(cell)
+    if (lease === undefined || lease.hasWaiting) return undefined
+    if (op === 'peek')
+      return memory.held(cell) >= units ? this.#decision(asked, cell, memory.now()) : undefined
     if (!memory.spend(cell, lo, hi, units)) return undefined
-    this.#leases.get(cell)?.noteSpent(units)
-    return this.#decision(asked, cell, true)
+    lease.noteSpent(units, memory.lastMs)
+    return this.#decision(asked, cell, memory.lastMs, LEASED)
   }
 
   /** The units of a request in each rule; 0 for one that takes none, or not the same of each. */
@@ -153,13 +155,11 @@ export class LeasedStore implements RemoteStore, LeaseOwner {
     return costs === undefined && free === undefined && this.#isLeasing ? unitsOf(cost, this.#unit) : 0
   }
 
-  #decision(asked: Asked, cell: number, isCharged: boolean): RemoteDecision {
-    const { key, cost } = asked
-    const left = this.memory.free(cell) + this.memory.held(cell)
+  #decision({ key, cost }: Asked, cell: number, ms: number, mark: number = NO_MARK.NOTHING): RemoteDecision {
+    const left = this.memory.free(cell) + this.memory.held(cell, ms)
     const parts = this.rules.map((remote): RemotePart => {
       const { rule, windowMs, parts } = remote
       const resetMs = Math.ceil(windowMs + windowMs / parts)
-      const mark = isCharged ? LEASED : NO_MARK.NOTHING
       return partWith(remote, undefined, Verdict.ADMITTED, Math.min(left, rule.limit), 0, resetMs, mark, 0)
     })
     return new RemoteDecision({ owner: this.#plan.owner, key, cost }, 'lease', parts, -1)

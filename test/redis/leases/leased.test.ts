@@ -103,6 +103,25 @@ test('what is held is spent without a trip, and told as a strict limiter would s
     assert.equal([(await node.stats()).allowed, (await leasesOf(node)).spent - spent], [5, 1])
   }))
 
+test('requests of a key are decided in their order: what waits is not overtaken', () =>
+  scene(async ({ limiter }) => {
+    const node = limiter()
+    await warm(node)
+    const { held } = await leasesOf(node)
+    const left = (await node.peek('key')).remaining
+    const large = node.check('key', left)
+    assert.is(node.checkNow('key'), undefined)
+    const small = node.check('key')
+    assert.ok(held >= 1)
+    assert.equal([(await large).allowed, (await small).allowed], [true, false])
+    await settled(node)
+    const other = limiter({ prefix: 'batch' })
+    await warm(other)
+    const rest = (await other.peek('key')).remaining
+    const batch = await other.checkMany(['key', 'key', 'key'], [rest - 1, 1, 1])
+    assert.equal([...batch.allowed], [1, 1, 0])
+  }))
+
 test('the limit holds for nodes and strict limiters together, and the last unit is had by somebody', () =>
   scene(async ({ limiter, advance }) => {
     const nodes = [limiter(), limiter(), limiter({ mode: 'strict' })]
