@@ -31,7 +31,7 @@ const COMMONJS = new Set(['ipaddr.js', 'rate-limiter-flexible'])
 
 /** Only the compiler reads their declarations, but for what `index` exports: docstrings there are for nobody. */
 const INTERNAL =
-  /^(?:memory|algorithms|native|engines\/(?:inline|pool|waits)|values|create|shared-file|limiters|groups|policies|http\/routes|config\/stores|remote\/restoring|redis\/(?:clients|leases|packed|groups|counting))\//
+  /^(?:memory(?!\/statistics)|algorithms|native|engines\/(?:inline|pool|waits)|values|create|shared-file|limiters|groups|policies|http\/routes|config\/stores|remote\/restoring|redis\/(?:clients|leases|packed|groups|counting))\//
 const DOCSTRING = /^[ \t]*\/\*\*[\s\S]*?\*\/\n/gm
 /** What a file says of itself, before its imports. */
 const OF_FILE = /^\/\*\*[\s\S]*?\*\/\n(?=import |export \{)/
